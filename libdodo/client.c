@@ -340,6 +340,19 @@ static void info_add(ClientRegionInfo *i, const Region *r)
     i->reused |= r->reused;
 }
 
+/* What is filled counts once, however many copies have it. */
+static void info_copies(ClientRegionInfo *i, const Region *r)
+{
+    i->copies = r->stripe.count ? 2 : 0;
+    for (unsigned s = 0; s < r->stripe.count; s++) {
+        Region *first = r->stripe.of[s];
+        unsigned copies = first->active + (mirror_other(first) ? 1 : 0);
+        i->copies = copies < i->copies ? copies : i->copies;
+        i->filled_bytes += filled_bytes(mirror_fuller(first));
+        i->mirrored_bytes += min_u64(mirror_common(first) * WIRE_BLOCK_SIZE, first->len);
+    }
+}
+
 int client_region_info(Client *c, int rd, ClientRegionInfo *ret)
 {
     client_lock(c);
@@ -348,11 +361,11 @@ int client_region_info(Client *c, int rd, ClientRegionInfo *ret)
         *ret = (ClientRegionInfo){.len = r->len, .flags = r->flags, .stripes = region_stripes(r)};
         for (unsigned i = 0; i < r->stripe.members; i++)
             info_add(ret, r->stripe.of[i]);
-        for (unsigned i = 0; i < r->stripe.count; i++) /* once, however many copies there are */
-            ret->filled_bytes += filled_bytes(mirror_fuller(r->stripe.of[i]));
+        info_copies(ret, r);
         if (!r->stripe.of) {
             info_add(ret, r);
             ret->filled_bytes = filled_bytes(r);
+            ret->copies = r->active;
         }
     }
     client_unlock(c);

@@ -93,6 +93,17 @@ Region *mirror_reader(const Client *c, Region *r, uint64_t first, uint64_t last,
     return sooner(c, r, twin, now_ns);
 }
 
+uint64_t mirror_common(const Region *r)
+{
+    const Region *twin = mirror_other(r);
+    uint64_t n = 0, words = (block_of(r->len - 1) + 64) / 64;
+    if (!r->active || !twin || !r->blocks.filled || !twin->blocks.filled)
+        return 0;
+    for (uint64_t i = 0; i < words; i++)
+        n += (uint64_t)__builtin_popcountll(r->blocks.filled[i] & twin->blocks.filled[i]);
+    return n;
+}
+
 Region *mirror_fuller(Region *r)
 {
     Region *twin = mirror_other(r);

@@ -102,11 +102,12 @@ typedef struct ClientRegionInfo {
     Addr host;  /* its data thread */
     Addr named; /* the host, as dodo status names it */
     RegionAddress address;
-    uint64_t len, filled_bytes, hits, misses, written;
+    uint64_t len, filled_bytes, mirrored_bytes, hits, misses, written;
     unsigned flags; /* DODO_* as opened */
     bool active, reused;
     unsigned stripes; /* 0: it is not striped, else what stands above is the sum, or the first
                          active one's; so of copies, but for what is filled */
+    unsigned copies;  /* active, of the stripe that has the least */
 } ClientRegionInfo;
 /* 0, or -EINVAL. */
 int client_region_info(Client *c, int rd, ClientRegionInfo *ret);

@@ -115,12 +115,12 @@ static int open_region(size_t len, int fd, off_t offset, unsigned flags, bool he
     FileGiven given;
     const char *reason;
     enter(&e);
-    const unsigned known =
-        DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE | DODO_MIRROR;
+    const unsigned known = DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE | DODO_MIRROR;
     if (len < 1 || offset < 0 || (flags & ~known))
         return fail(&e, EINVAL, "length below 1, offset below 0, or an unknown flag");
     if (runtime_get(&e.rt) < 0 || runtime_serve(e.rt) < 0)
         return fail(&e, ENOMEM, reason_get()); /* a program goes on with its file */
+    flags |= runtime_settings(e.rt)->mirror ? DODO_MIRROR : 0;
     e.link = runtime_link_take(e.rt);
     int result = open_file(e.rt, len, fd, offset, flags, held, &given, &reason);
     if (result < 0) {
@@ -273,7 +273,9 @@ int dodo_stat(int rd, DodoStat *st)
                      .written = info.written,
                      .flags = info.flags,
                      .active = info.active,
-                     .reused = info.reused};
+                     .reused = info.reused,
+                     .copies = info.copies,
+                     .mirrored_bytes = info.mirrored_bytes};
     if (info.active)
         (void)addr_format(&info.named, st->host, sizeof st->host);
     leave(&e, false);

@@ -19,6 +19,8 @@ static inline Region *mirror_other(const Region *r)
 /* The copy that a read of these blocks asks: one that has them; of two, the one that answers
  * sooner. */
 Region *mirror_reader(const Client *c, Region *r, uint64_t first, uint64_t last, uint64_t now_ns);
+/* Blocks that both copies have. */
+uint64_t mirror_common(const Region *r);
 /* The copy that has more. */
 Region *mirror_fuller(Region *r);
 /* It is asked; it has answered what it was asked at @asked_ns, @brief: in one piece. */

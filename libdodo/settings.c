@@ -34,6 +34,7 @@ static const Field fields[] = {
     {"client", "regions_max", FIELD(regions_max)},
     {"client", "fill_queue", FIELD(fill_queue_bytes)},
     {"client", "stripe", FIELD(stripe_bytes)},
+    {"client", "mirror", FIELD(mirror)},
     {"client", "receive_buffer", FIELD(receive_bytes)},
 };
 

@@ -39,8 +39,8 @@ module dodo
   type, bind(C) :: DodoStat
     character(kind=c_char) :: host(64)
     integer(c_int64_t) :: length, filled_bytes, hits, misses, written
-    integer(c_int32_t) :: flags, active, reused, reserved0
-    integer(c_int64_t) :: reserved(8)
+    integer(c_int32_t) :: flags, active, reused, copies
+    integer(c_int64_t) :: mirrored_bytes, reserved(7)
   end type
 
   type, bind(C) :: DodoManageStats

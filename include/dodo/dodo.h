@@ -57,9 +57,9 @@ enum {
      *  again when memory returns; only without any is the region lost, or dodo_mopen_flags() fails
      *  with ENOMEM. */
     DODO_STRIPE = 8,
-    /** Two copies of the region, or of each of its stripes, on different hosts. A write goes to both.
-     *  When one is lost with its host, reads go on at the other one and not at the backing file,
-     *  and a new second copy is made from it in the background. Without room for a second copy
+    /** Two copies of the region, or of each of its stripes, on different hosts. A write goes to
+     * both. When one is lost with its host, reads go on at the other one and not at the backing
+     * file, and a new second copy is made from it in the background. Without room for a second copy
      *  there is one, and the other one is tried for again. */
     DODO_MIRROR = 16
 };
@@ -439,11 +439,12 @@ typedef struct DodoStat {
     uint64_t hits;         /**< bytes read from remote memory */
     uint64_t misses;       /**< bytes read from the backing file */
     uint64_t written;      /**< bytes written */
-    uint32_t flags;        /**< as given to dodo_mopen_flags() */
+    uint32_t flags;        /**< as given to dodo_mopen_flags(), or by dodo.conf(5) */
     uint32_t active;       /**< 1: remote memory serves it; 0: its host is lost */
     uint32_t reused;       /**< 1: found retained from an earlier run */
-    uint32_t reserved0;
-    uint64_t reserved[8];
+    uint32_t copies; /**< in remote memory: 0, 1; 2 with DODO_MIRROR; of all stripes the least */
+    uint64_t mirrored_bytes; /**< held by both copies, as far as this process has seen */
+    uint64_t reserved[7];
 } DodoStat;
 
 /**

@@ -51,6 +51,7 @@ const ConfKey conf_keys[] = {
     KEY("request_deadline", NULL, TIME(NS_PER_US, DAY, DEFAULT_CLIENT_REQUEST_DEADLINE_NS)),
     KEY("regions_max", NULL, COUNT(1, 1 << 20, DEFAULT_CLIENT_REGIONS_MAX)),
     KEY("stripe", NULL, SIZE(1, 1ull << 48, DEFAULT_CLIENT_STRIPE_BYTES)),
+    KEY("mirror", "DODO_MIRROR", BOOL(false)),
     KEY("poll", "DODO_POLL", TIME(0, NS_PER_S, DEFAULT_CLIENT_POLL_NS)),
     KEY("poll_share", "DODO_POLL_SHARE", COUNT(1, 100 * 1024, DEFAULT_POLL_SHARE)),
     KEY("verify", "DODO_VERIFY", BOOL(true)),
