@@ -290,7 +290,8 @@ static void call_open_step(Call *call, uint64_t now_ns)
     }
     case RUN_TIMED_OUT:
     case RUN_HOST_CHANGED:
-        open_note_manager(c, true);
+        if (!st->open.apart) /* it answered for the first copy just now */
+            open_note_manager(c, true);
         open_over(call, !(st->open.flags & DODO_FALLBACK) || st->open.apart, now_ns);
         open_no_memory(call, "the manager does not answer", now_ns);
         break;

@@ -11,6 +11,8 @@
 
 #include "libdodo/mirror.h"
 
+enum { HEAL_LOOK_BLOCKS = 1 << 18 }; /* looked at in one go, mostly 64 at a time */
+
 #define HEAL_DELAY_NS (20 * NS_PER_MS) /* what is filled in one copy is mostly so in both soon */
 #define HEAL_WAIT_MAX_NS (10 * NS_PER_S)
 
@@ -91,19 +93,30 @@ static uint64_t heal_blocks_max(const Client *c)
     return min_u64(room, FILL_RUN_BLOCKS);
 }
 
+/* The first block from @at on that is wanted, or @stop. */
+static uint64_t heal_find(const Region *from, const Region *to, uint64_t at, uint64_t stop)
+{
+    while (at < stop && !heal_wanted(from, to, at)) {
+        uint64_t word = at / 64;
+        bool none = at % 64 == 0 && !(from->blocks.filled[word] & ~to->blocks.filled[word]);
+        at += none ? 64 : 1;
+    }
+    return min_u64(at, stop);
+}
+
 /* Looks at a part of the copy, so that the lock is not held for long. */
 static FillItem *heal_next(const Client *c, Region *to, uint64_t now_ns)
 {
     const Region *from = mirror_other(to);
     uint64_t most = heal_blocks_max(c);
-    if (!to->active || !from || to->stripe.parent->closing || !to->blocks.filled || most == 0) {
+    if (!to->active || !from || to->stripe.parent->closing || !to->blocks.filled ||
+        !from->blocks.filled || most == 0) {
         list_remove(&to->mirror.uneven);
         return NULL;
     }
     uint64_t stop = block_of(to->len - 1) + 1, first = to->mirror.heal_at;
-    uint64_t look = min_u64(first + PREFETCH_LOOK_BLOCKS, stop);
-    while (first < look && !heal_wanted(from, to, first))
-        first++;
+    uint64_t look = min_u64(first + HEAL_LOOK_BLOCKS, stop);
+    first = heal_find(from, to, first, look);
     uint64_t last = first;
     while (last < look && last - first < most && heal_wanted(from, to, last))
         last++;
