@@ -410,22 +410,21 @@ int client_stripe_info(Client *c, int rd, unsigned member, ClientRegionInfo *ret
     return r ? 0 : -EINVAL;
 }
 
-bool client_copy_holds(Client *c, int rd, uint64_t from, uint64_t to)
+uint64_t client_copy_holds(Client *c, int rd, unsigned member, uint64_t from, uint64_t to)
 {
-    bool holds = true;
+    uint64_t epoch = 0;
     client_lock(c);
-    Region *top = client_user_region(c, rd);
-    while (top && holds && from < to) {
-        uint64_t inner;
-        const Region *r = region_part(top, from, &inner), *twin = mirror_other(r);
-        uint64_t end = min_u64(inner + (to - from), r->len), first = block_of(inner),
-                 last = block_of(end - 1);
-        holds = !region_write_overlaps(r, first, last) &&
-                (mirror_holds(r, first, last) || (twin && mirror_holds(twin, first, last)));
-        from += end - inner;
+    const Region *top = client_user_region(c, rd);
+    if (top && member < top->stripe.members) {
+        const Region *r = top->stripe.of[member];
+        uint64_t base = r->file_offset - top->file_offset;
+        uint64_t low = sub_u64(from, base), high = min_u64(sub_u64(to, base), r->len);
+        bool holds = low < high && !region_write_overlaps(r, block_of(low), block_of(high - 1)) &&
+                     mirror_holds(r, block_of(low), block_of(high - 1));
+        epoch = low >= high ? UINT64_MAX : holds ? r->address.epoch : 0;
     }
     client_unlock(c);
-    return top && holds;
+    return epoch;
 }
 
 bool client_copies_even(Client *c, int rd)

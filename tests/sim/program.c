@@ -330,8 +330,7 @@ static void call_read(Thread *t)
     memset(t->buf + t->len, GUARD_BYTE, GUARD);
     oracle_read_begin(&t->read, t->desc->file, t->desc->offset + t->offset, full);
     t->hits_before = client_region_info(p->client, t->desc->rd, &info) == 0 ? info.hits : 0;
-    t->was_held = program_mirrored(t->desc) && full > 0 && t->desc->state == DESC_OPEN &&
-                  client_copy_holds(p->client, t->desc->rd, t->offset, t->offset + full);
+    program_note_held(t, t->holders);
     t->vectored = chance(p, w->p.vector_ppm);
     if (t->vectored)
         vector_scatter(t, false);

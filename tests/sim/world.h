@@ -315,10 +315,10 @@ struct Thread {
     /* the call */
     enum ProgramOp op;
     Desc *desc;
-    int rd;           /* it was when the call began */
-    bool was_closing; /* when the call began */
-    bool must_hit;    /* all of it must be remote */
-    bool was_held;    /* when the call began, a copy held all that it reads */
+    int rd;                        /* it was when the call began */
+    bool was_closing;              /* when the call began */
+    bool must_hit;                 /* all of it must be remote */
+    uint64_t holders[MEMBERS_MAX]; /* epochs of the copies that held all that the call reads */
     bool thinking;
     Desc *write_at_once; /* the next call is a write to it */
     int bad_errno;
@@ -624,6 +624,7 @@ void program_start(Process *p);
 void program_call_over(Thread *t);       /* results.c */
 size_t program_clipped(const Thread *t); /* the call's length inside the region */
 void program_note_written(Thread *t);    /* the call writes */
+void program_note_held(const Thread *t, uint64_t held[MEMBERS_MAX]); /* as Thread.holders, now */
 void program_think(Thread *t);
 bool process_idle(const Process *p);
 void program_file_released(Process *p, SimHandle *h);
