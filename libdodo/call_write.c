@@ -129,6 +129,22 @@ static bool window_start(Call *call, enum WriteKind kind, size_t at, const uint8
     return true;
 }
 
+/* Has the other remote half made the checksums of the whole blocks in [start, end)? They were
+ * forgotten when the write began. */
+static bool twin_summed(const Call *call, uint64_t start, uint64_t end)
+{
+    Client *c = call->channel->client;
+    const Region *r = call->region;
+    uint64_t first = block_of(start + WIRE_BLOCK_SIZE - 1);
+    uint64_t stop = end == r->len ? block_of(end - 1) + 1 : block_of(end);
+    if (!r->mirror.twin || !c->config.block_sum || first >= stop)
+        return false;
+    client_lock(c);
+    bool summed = checks_known(r, first, stop - 1);
+    client_unlock(c);
+    return summed;
+}
+
 static void window_saw(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
@@ -136,9 +152,15 @@ static void window_saw(Call *call, uint64_t now_ns)
     Region *r = call->region;
     uint64_t start = st->user.offset + st->write.sent, end = start + st->user.window;
     BlockSums sums;
-    block_sums(c, r->len, st->read.seed, start, st->user.buf + st->write.sent, st->user.window,
-               &sums);
+    if (twin_summed(call, start, end))
+        sums.count = 0;
+    else
+        block_sums(c, r->len, st->read.seed, start, st->user.buf + st->write.sent, st->user.window,
+                   &sums);
     client_lock(c);
+    Region *twin = mirror_other(r);
+    if (twin && twin->blocks.seed == st->read.seed)
+        checks_written(twin, &sums); /* the write is on record for it, too */
     if (r->active && region_address_equal(&r->address, &st->run.address)) {
         checks_written(r, &sums);
         mirror_heard(c, r, now_ns);
@@ -255,6 +277,8 @@ static void void_begin(Call *call, uint64_t now_ns)
     for (uint64_t b = first; b <= last && r->active; b++)
         region_saw_filled(c, r, b, false);
     checks_forget(r, first, last);
+    if (r->mirror.twin)
+        checks_forget(r->mirror.twin, first, last);
     client_unlock(c);
     if (!RULE(FILE_FAILURE)) {
         run_end(call);

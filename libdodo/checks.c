@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libdodo/core_private.h"
+#include "libdodo/mirror.h"
 
 /* ---- under the lock ------------------------------------------------------------------------- */
 
@@ -24,7 +24,9 @@ void checks_begin(Client *c, Region *r)
     checks_end(r);
     if (!c->config.block_sum)
         return;
-    r->blocks.seed = env_random_u64(&c->env);
+    const Region *twin = mirror_other(r); /* with the same seed a sum is good for both */
+    bool shared = twin && twin->blocks.checks;
+    r->blocks.seed = shared ? twin->blocks.seed : env_random_u64(&c->env);
     checks_want(c, r);
 }
 
@@ -75,6 +77,14 @@ void checks_written(Region *r, const BlockSums *sums)
 {
     for (unsigned i = 0; r->blocks.checks && i < sums->count; i++)
         r->blocks.checks[sums->first + i].sum = sums->sum[i];
+}
+
+bool checks_known(const Region *r, uint64_t first, uint64_t last)
+{
+    for (uint64_t b = first; b <= last; b++)
+        if (r->blocks.checks && r->blocks.checks[b].sum == 0)
+            return false;
+    return true;
 }
 
 enum CheckVerdict checks_compare(const Region *r, uint64_t block, uint32_t sum, uint64_t counter)

@@ -257,26 +257,29 @@ bool fill_item_next(FillItem *item)
     return item->to.rd >= 0;
 }
 
-/* What the item's bytes say of the blocks of one copy. */
-static void fill_known(Client *c, const FillItem *item, const FillTarget *of)
+/* What the item's bytes say of the blocks of one copy; @sums are of these, if the seed is the one
+ * that they were made with. */
+static void fill_known(Client *c, const FillItem *item, const FillTarget *of, BlockSums *sums,
+                       const FillTarget *sums_of)
 {
-    BlockSums sums;
     if (of->rd < 0)
         return;
-    block_sums(c, item->region_len, of->seed, item->offset, item->data, item->len, &sums);
+    if (!sums_of || sums_of->seed != of->seed)
+        block_sums(c, item->region_len, of->seed, item->offset, item->data, item->len, sums);
     client_lock(c);
     Region *r = client_region(c, of->rd);
     if (r && r->active && region_address_equal(&r->address, &of->address)) {
         checks_want(c, r);
-        checks_read(r, &sums, of->counter);
+        checks_read(r, sums, of->counter);
     }
     client_unlock(c);
 }
 
 bool client_fill_put(Client *c, FillItem *item)
 {
-    fill_known(c, item, &item->to);
-    fill_known(c, item, &item->then);
+    BlockSums sums;
+    fill_known(c, item, &item->to, &sums, NULL);
+    fill_known(c, item, &item->then, &sums, &item->to);
     client_lock(c);
     bool taken = c->fill_bytes + item->cap <= c->config.fill_queue_bytes;
     if (taken) {

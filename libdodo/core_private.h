@@ -520,6 +520,8 @@ void checks_forget(Region *r, uint64_t first, uint64_t last);
 void checks_read(Region *r, const BlockSums *sums, uint64_t counter);
 /* The write that is on record for these blocks writes these bytes. */
 void checks_written(Region *r, const BlockSums *sums);
+/* Is there one of each? Or none are kept. */
+bool checks_known(const Region *r, uint64_t first, uint64_t last);
 /* It is over: bytes that were read from the file before it say nothing now. */
 void checks_write_over(Region *r, uint64_t first, uint64_t last);
 /* What a host returned, asked when the write counter stood at @counter. UNKNOWN: that cannot
