@@ -9,7 +9,7 @@ static bool tried(const Task *t, unsigned slot)
     return t->tried[slot / 64] >> (slot % 64) & 1;
 }
 
-/* The client that opens could not reach it of late. */
+/* The client that opens could not reach it of late, or has the other copy there. */
 static bool host_avoided(const Host *h, const OpOpen *open)
 {
     for (uint32_t i = 0; i < open->avoid_count; i++)

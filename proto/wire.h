@@ -312,7 +312,8 @@ typedef struct OpOpen {
     uint32_t flags;  /* REGION_RDONLY, REGION_RETAIN */
     Stamp stamp;     /* of the file now; a retained region is given only if its stamp is equal */
     uint32_t avoid_count;
-    uint64_t avoid[OPEN_AVOID_MAX]; /* epochs of hosts that the client could not reach of late */
+    /* Epochs of hosts that the client could not reach of late; of that of the other copy. */
+    uint64_t avoid[OPEN_AVOID_MAX];
 } OpOpen;
 typedef struct OpOpenReply {
     Addr host; /* data address of the imd: UDP address and the port of the region's thread; not
