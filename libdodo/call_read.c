@@ -105,7 +105,11 @@ static void window_take(Call *call, uint64_t now_ns)
     st->read.asked_ns = now_ns;
     st->read.active = r->active;
     st->read.beside = RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, first, last);
-    st->read.patience_ns = r->mirror.twin ? mirror_patience_ns(c, r) : 0;
+    if (r->mirror.twin) {
+        st->read.patience_ns = mirror_patience_ns(c, r);
+        st->read.asked_clock_ns = channel_clock(call->channel, now_ns);
+        st->read.turn_ns = time_add(st->read.asked_clock_ns, st->read.patience_ns);
+    }
     if (r->mirror.twin && r->active && !st->read.beside)
         mirror_asked(r, now_ns);
     c->stats.reads_beside_writes += st->read.active && st->read.beside;
@@ -587,10 +591,13 @@ static void read_waits(Call *call, uint64_t now_ns)
     Client *c = call->channel->client;
     CallState *st = call->state;
     Region *r = call->region;
-    if (!r->mirror.twin || !st->run.begun)
+    uint64_t clock_ns = channel_clock(call->channel, now_ns), patience = st->read.patience_ns;
+    if (!r->mirror.twin || clock_ns < st->read.turn_ns)
         return;
-    uint64_t silent_ns = sub_u64(channel_clock(call->channel, now_ns), st->run.progress_ns);
-    if (silent_ns < st->read.patience_ns)
+    uint64_t heard = st->run.begun ? st->run.progress_ns : st->read.asked_clock_ns;
+    bool silent = clock_ns >= time_add(heard, patience);
+    st->read.turn_ns = time_add(silent ? clock_ns : heard, patience);
+    if (!silent)
         return;
     client_lock(c);
     Region *twin = mirror_other(r);

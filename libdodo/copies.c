@@ -14,7 +14,7 @@
  *   as fills (heal.c). */
 #include "libdodo/mirror.h"
 
-enum { LOOK_READS = 16 }; /* one read of so many goes to the copy that was slower */
+#define LOOK_NS (100 * NS_PER_MS) /* a read looks how fast the slower copy is now, so often */
 
 /* Silence is longer than that and than so many answers. */
 #define PATIENCE_NS (30 * NS_PER_MS)
@@ -72,12 +72,12 @@ static Region *sooner(const Client *c, Region *a, Region *b, uint64_t now_ns)
     uint64_t a_ns = max_u64(a->mirror.answer_ns, owes_ns(a, now_ns)),
              b_ns = max_u64(b->mirror.answer_ns, owes_ns(b, now_ns));
     Region *soon = b_ns < a_ns ? b : a, *late = soon == a ? b : a;
-    uint8_t reads = ++region_home(a)->mirror.reads;
-    /* How fast the other one is now shows only if it is asked; unless somebody waits for it. */
+    /* Unless somebody waits for it. */
     bool waits = late->mirror.asked_ns &&
                  owes_ns(late, now_ns) <
                      time_add(c->config.transfer_deadline_ns, c->config.transfer_deadline_ns);
-    return reads % LOOK_READS == 0 && !waits ? late : soon;
+    bool due = now_ns >= time_add(late->mirror.answered_ns, LOOK_NS);
+    return due && !waits ? late : soon;
 }
 
 Region *mirror_reader(const Client *c, Region *r, uint64_t first, uint64_t last, uint64_t now_ns)
@@ -120,6 +120,7 @@ void mirror_answered(Client *c, Region *r, bool brief, uint64_t asked_ns, uint64
 {
     mirror_heard(c, r, now_ns);
     uint64_t took = sub_u64(now_ns, asked_ns);
+    r->mirror.answered_ns = now_ns;
     r->mirror.asked_ns = 0;
     if (brief)
         r->mirror.answer_ns = r->mirror.answer_ns ? (7 * r->mirror.answer_ns + took) / 8 : took;

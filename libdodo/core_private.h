@@ -68,17 +68,17 @@ typedef struct Stripes {
 
 /* One of the two copies of a stripe (copies.c). */
 typedef struct Mirror {
-    struct Region *twin; /* the other one; NULL: there are no copies */
-    bool second;         /* the other one comes first: it has what both share */
-    uint8_t reads;       /* of both, counted at the first one */
-    uint64_t answer_ns;  /* how long a short read took of late; 0: not known */
-    uint64_t asked_ns;   /* since when it owes an answer; 0: it owes none */
-    uint64_t heard_ns;   /* when it last gave one */
-    ListNode heard;      /* in Client.copies, by that time */
-    ListNode uneven;     /* in Client.uneven: it lacks blocks that the other one has */
-    bool again;          /* ... also some before heal_at */
-    uint64_t heal_at;    /* the next block that is looked at */
-    uint64_t heal_ns;    /* not before; 0: to be set */
+    struct Region *twin;  /* the other one; NULL: there are no copies */
+    bool second;          /* the other one comes first: it has what both share */
+    uint64_t answer_ns;   /* how long a short read took of late; 0: not known */
+    uint64_t asked_ns;    /* since when it owes an answer; 0: it owes none */
+    uint64_t answered_ns; /* when it last gave one to a read */
+    uint64_t heard_ns;    /* ... or to anything else */
+    ListNode heard;       /* in Client.copies, by that time */
+    ListNode uneven;      /* in Client.uneven: it lacks blocks that the other one has */
+    bool again;           /* ... also some before heal_at */
+    uint64_t heal_at;     /* the next block that is looked at */
+    uint64_t heal_ns;     /* not before; 0: to be set */
     uint64_t heal_wait_ns;
 } Mirror;
 
@@ -291,6 +291,9 @@ typedef struct CallRead {
     uint64_t counter, seed;         /* of the region, when the window was asked for */
     unsigned turns;                 /* of this window to the other copy, for what the one lacks */
     uint64_t asked_ns, patience_ns; /* when it was asked for; how long that may be silent */
+    uint64_t asked_clock_ns;        /* the same on the listening clock */
+    uint64_t
+        turn_ns; /* there: when silence is looked at next; 0: it is not, for there is one copy */
     uint64_t miss_block, miss_end;  /* block run being read from the file */
     bool hints;                     /* something is announced: of this region, or of another */
     uint64_t extent_at, extent_end; /* what else is, from the next byte on; the same: nothing */

@@ -413,6 +413,7 @@ uint64_t run_deadline(const Call *call)
 {
     const CallState *st = call->state;
     bool up = st->run.session && st->run.session->up;
+    uint64_t due;
     switch ((enum RunKind)st->run.kind) {
     case RUN_NONE:
         return TIME_NEVER;
@@ -421,7 +422,8 @@ uint64_t run_deadline(const Call *call)
         return min_u64(up ? request_deadline(&st->u.request) : st->u.request.give_up_ns,
                        st->run.give_up_ns);
     case RUN_READ:
-        return st->run.begun ? read_transfer_deadline(&st->u.read) : st->run.give_up_ns;
+        due = st->run.begun ? read_transfer_deadline(&st->u.read) : st->run.give_up_ns;
+        return st->read.turn_ns ? min_u64(due, st->read.turn_ns) : due;
     case RUN_WRITE:
         return st->run.begun ? write_transfer_deadline(&st->u.write) : st->run.give_up_ns;
     }

@@ -167,9 +167,11 @@ CASE(read__of_the_second_copy_goes_on_at_the_first)
 {
     int rd = filled(0);
     w.second.dead = true;
-    for (unsigned i = 0; i < 40; i++)
+    for (unsigned i = 0; i < 40; i++) {
         assert_reads_no_file(rd);
-    run_until(w.now + 2 * NS_PER_S);
+        run_until(w.now + 20 * NS_PER_MS);
+    }
+    run_until(w.now + 7 * NS_PER_S);
     assert_false(copy(rd, 1).active);
 }
 
