@@ -38,7 +38,7 @@ static void mirror_joined(Client *c, Region *r, uint64_t now_ns)
         client_region_file(c, twin); /* it is missed less now */
     } else if (twin->blocks.filled_count > 0) {
         mirror_uneven(c, r);
-        r->mirror.heal_ns = 1; /* at once */
+        r->mirror.heal_ns = HEAL_NOW_NS;
     }
 }
 

@@ -41,8 +41,11 @@ uint64_t heal_due(Client *c)
     uint64_t due = TIME_NEVER;
     if (!heal_may(c))
         return TIME_NEVER;
-    LIST_FOREACH(node, &c->uneven)
+    LIST_FOREACH(node, &c->uneven) {
         due = min_u64(due, CONTAINER_OF(node, Region, mirror.uneven)->mirror.heal_ns);
+        if (due <= HEAL_NOW_NS) /* there may be thousands */
+            break;
+    }
     return due;
 }
 
@@ -138,8 +141,11 @@ bool heal_start(Client *c, uint64_t now_ns, FillTarget *ret_from, FillItem **ret
     client_lock(c);
     LIST_FOREACH(node, &c->uneven) {
         Region *r = CONTAINER_OF(node, Region, mirror.uneven);
-        if (!to && heal_due_ns(r, now_ns) <= now_ns)
-            to = r;
+        if (heal_due_ns(r, now_ns) > now_ns)
+            continue;
+        to = r;
+        to->mirror.heal_ns = HEAL_NOW_NS; /* until it has no more */
+        break;
     }
     if (to && heal_may(c))
         *ret_item = heal_next(c, to, now_ns);

@@ -50,6 +50,7 @@ enum RunResult mirror_step(Call *call, uint64_t now_ns);
 extern const CallOps look_ops;
 
 /* ---- heal.c ---- */
+enum { HEAL_NOW_NS = 1 }; /* Mirror.heal_ns: at once */
 /* Under the lock: a fill for it was refused. */
 void mirror_refused(Client *c, Region *r, uint64_t now_ns);
 /* When there is something to heal; TIME_NEVER: nothing, or not before other fills are made. Under
