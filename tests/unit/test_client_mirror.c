@@ -356,3 +356,41 @@ CASE(heal__comes_back_to_what_was_written_meanwhile)
     w.imd_dead = true;
     assert_reads_no_file(rd);
 }
+
+/* ---- giving up a part ------------------------------------------------------------------------ */
+
+static void discard(int rd, off_t offset, size_t len)
+{
+    Call call;
+    call_discard_start(&call, w.channels[1], rd, offset, len, w.now);
+    assert_int_equal(done(&call), 0);
+}
+
+/* A part that is given up leaves both copies, and is not copied back from one to the other. */
+CASE(discard__of_both_copies)
+{
+    int rd = filled(0);
+    uint64_t before = w.file_bytes;
+    discard(rd, 0, LEN);
+    assert_int_equal(copy(rd, 0).filled_bytes, 0);
+    assert_int_equal(copy(rd, 1).filled_bytes, 0);
+    run_until(w.now + 20 * NS_PER_S);
+    assert_int_equal(copy(rd, 0).filled_bytes, 0);
+    assert_int_equal(copy(rd, 1).filled_bytes, 0);
+    assert_true(both(rd));
+    assert_int_equal(w.file_bytes, before);
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_int_equal(w.file_bytes, before + LEN);
+}
+
+CASE(discard__of_the_copy_that_is_left)
+{
+    int rd = filled(0);
+    w.imd_dead = true;
+    write_some(rd, 5000, 5000, 9);
+    assert_false(copy(rd, 0).active);
+    discard(rd, 0, LEN);
+    assert_int_equal(copy(rd, 1).filled_bytes, 0);
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_int_equal(close_rd(rd), 0);
+}
