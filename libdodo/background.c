@@ -205,10 +205,13 @@ static void fill_start(Channel *ch, uint64_t now_ns)
         item = CONTAINER_OF(c->fills.next, FillItem, link);
         list_remove(&item->link);
         do {
-            const Region *r = client_region(c, item->to.rd);
+            Region *r = client_region(c, item->to.rd);
             wanted = r && !r->closing && !(r->stripe.parent && r->stripe.parent->closing) &&
-                     r->active && region_address_equal(&r->address, &item->to.address) &&
-                     now_ns >= r->blocks.rest_ns;
+                     r->active && region_address_equal(&r->address, &item->to.address);
+            if (wanted && now_ns < r->blocks.rest_ns) {
+                mirror_rests(c, r);
+                wanted = false;
+            }
         } while (!wanted && fill_item_next(item));
         if (!wanted) {
             c->fill_bytes -= item->cap;

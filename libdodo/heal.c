@@ -28,6 +28,14 @@ void mirror_refused(Client *c, Region *r, uint64_t now_ns)
     r->mirror.heal_ns = time_add(now_ns, r->mirror.heal_wait_ns);
 }
 
+void mirror_rests(Client *c, Region *r)
+{
+    if (!mirror_other(r))
+        return;
+    mirror_uneven(c, r);
+    r->mirror.heal_ns = max_u64(r->mirror.heal_ns, r->blocks.rest_ns);
+}
+
 /* Other fills go first, and there are two pieces at most: one that is read, one on its way. */
 static bool heal_may(const Client *c)
 {

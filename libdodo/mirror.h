@@ -53,6 +53,8 @@ extern const CallOps look_ops;
 enum { HEAL_NOW_NS = 1 }; /* Mirror.heal_ns: at once */
 /* Under the lock: a fill for it was refused. */
 void mirror_refused(Client *c, Region *r, uint64_t now_ns);
+/* Under the lock: a fill for it was dropped, as its host has no memory for any now. */
+void mirror_rests(Client *c, Region *r);
 /* When there is something to heal; TIME_NEVER: nothing, or not before other fills are made. Under
  * the lock. */
 uint64_t heal_due(Client *c);

@@ -357,6 +357,36 @@ CASE(heal__comes_back_to_what_was_written_meanwhile)
     assert_reads_no_file(rd);
 }
 
+/* The owner of one host needs its memory for a while: then the copy there is made of the other one,
+ * also what fills were dropped for meanwhile. */
+CASE(heal__of_a_copy_whose_host_had_no_memory)
+{
+    ImdSpace space = {.limit_bytes = 0};
+    int rd = opened(0);
+    ClientRegionInfo first = copy(rd, 0);
+    ImdRegion region = {.region = first.address.region,
+                        .opening = first.address.opening,
+                        .capability = first.address.capability,
+                        .len = LEN,
+                        .extents = extents_new(&space, 0, LEN, 8192)};
+    imd_data_drop(w.data, region.region);
+    assert_int_equal(imd_data_add(w.data, &region), 0);
+    for (unsigned i = 0; i < 20; i++) {
+        assert_reads_file(rd, 0, i * 4096, 4096);
+        settle();
+    }
+    assert_int_equal(copy(rd, 0).filled_bytes, 0);
+    space.limit_bytes = 2 * LEN;
+    uint64_t before = w.file_bytes;
+    run_until(w.now + 30 * NS_PER_S);
+    assert_true(client_copies_even(w.client, rd));
+    assert_int_equal(copy(rd, 0).filled_bytes, 20 * 4096);
+    assert_int_equal(w.file_bytes, before);
+    imd_data_drop(w.data, region.region);
+    extents_end(region.extents);
+    region.extents = extents_free(region.extents);
+}
+
 /* ---- giving up a part ------------------------------------------------------------------------ */
 
 static void discard(int rd, off_t offset, size_t len)
