@@ -325,7 +325,7 @@ static bool run_shrinks(Call *call, uint64_t clock_ns)
 static enum RunResult run_stuck(Call *call, uint64_t clock_ns)
 {
     CallState *st = call->state;
-    if (RULE(SLOW_HOST) &&
+    if (RULE(SLOW_HOST) && st->run.asking &&
         debt_is_too_slow(run_debt(st), call->channel->client->config.transfer_deadline_ns)) {
         st->run.status = STATUS_BUSY;
         return RUN_REFUSED;
