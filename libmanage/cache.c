@@ -183,8 +183,8 @@ static int open_locked(Cache *c, uint64_t len, uint64_t size, void *file, unsign
 
 int cache_open(Cache *c, uint64_t len, uint64_t size, void *file, unsigned flags)
 {
-    const unsigned known =
-        DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE | MANAGE_WRITE_THROUGH;
+    const unsigned known = DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE | DODO_MIRROR |
+                           MANAGE_WRITE_THROUGH;
     if (len < 1 || len > INT64_MAX || (flags & ~known))
         return -EINVAL;
     cache_enter(c);

@@ -82,8 +82,8 @@ static int open_region(Manage *m, size_t len, int fd, off_t offset, unsigned fla
 int dodo_copen_flags(size_t len, int fd, off_t offset, unsigned flags)
 {
     Entry e;
-    const unsigned known =
-        DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE | MANAGE_WRITE_THROUGH;
+    const unsigned known = DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE | DODO_MIRROR |
+                           MANAGE_WRITE_THROUGH;
     enter(&e, NAME_COPEN);
     if (len < 1 || offset < 0 || (flags & ~known))
         return (int)leave(&e, -1, EINVAL);

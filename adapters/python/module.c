@@ -84,6 +84,7 @@ static int add_numbers(PyObject *module)
                    {"RETAIN", DODO_RETAIN},
                    {"FALLBACK", DODO_FALLBACK},
                    {"STRIPE", DODO_STRIPE},
+                   {"MIRROR", DODO_MIRROR},
                    {"WRITE_THROUGH", DODO_MANAGE_WRITE_THROUGH},
                    {"CACHE_BYTES", DODO_MANAGE_CACHE_BYTES},
                    {"READAHEAD_BYTES", DODO_MANAGE_READAHEAD_BYTES},

@@ -288,12 +288,13 @@ static PyObject *region_stat(PyObject *self, PyObject *unused)
     (void)unused;
     if (region_run((Region *)self, &task) < 0)
         return NULL;
-    return Py_BuildValue("{s:s,s:K,s:K,s:K,s:K,s:K,s:N,s:N}", "host", st.host, "length",
+    return Py_BuildValue("{s:s,s:K,s:K,s:K,s:K,s:K,s:N,s:N,s:I,s:K}", "host", st.host, "length",
                          (unsigned long long)st.length, "filled_bytes",
                          (unsigned long long)st.filled_bytes, "hits", (unsigned long long)st.hits,
                          "misses", (unsigned long long)st.misses, "written",
                          (unsigned long long)st.written, "active", PyBool_FromLong((long)st.active),
-                         "reused", PyBool_FromLong((long)st.reused));
+                         "reused", PyBool_FromLong((long)st.reused), "copies", (unsigned)st.copies,
+                         "mirrored_bytes", (unsigned long long)st.mirrored_bytes);
 }
 
 static PyObject *region_close_method(PyObject *self, PyObject *unused)

@@ -41,7 +41,8 @@ extern "C" {
 #define DODO_TAG_(name, short_name) short_name
 #endif
 
-/** Flags of dodo_copen_flags(), beside libdodo's DODO_RDONLY, DODO_RETAIN, DODO_STRIPE. */
+/** Flags of dodo_copen_flags(), beside libdodo's DODO_RDONLY, DODO_RETAIN, DODO_STRIPE,
+ * DODO_MIRROR. */
 enum {
     /** Each dodo_cwrite() has written the backing file when it returns, and fails as it fails. */
     DODO_MANAGE_WRITE_THROUGH = 256
@@ -95,7 +96,8 @@ DODO_API int dodo_copen(size_t len, int fd, off_t offset);
  * @len, @fd, @offset: as of dodo_copen()
  * @flags:  any of DODO_RDONLY (a descriptor open for reading is enough, dodo_cwrite() fails),
  *          DODO_RETAIN (what is in remote memory stays there for the next run), DODO_STRIPE (its
- *          remote memory may be on several hosts), DODO_FALLBACK (always the case here),
+ *          remote memory may be on several hosts), DODO_MIRROR (it is there twice, on two
+ *          hosts), DODO_FALLBACK (always the case here),
  *          DODO_MANAGE_WRITE_THROUGH; 0 is dodo_copen()
  *
  * Returns and errors as dodo_copen(), and EINVAL for an unknown flag.

@@ -48,6 +48,12 @@ class Files(case.Case):
             self.assertEqual((f.name, f.mode), (path, "rb"))
             self.assertTrue(f.readable() and f.seekable() and not f.writable())
 
+    def test_file__with_each_flag(self):
+        path, content = self.make(9000)
+        for flags in ({"retain": True}, {"stripe": True}, {"mirror": True}):
+            with dodo.open(path, **flags) as f:
+                self.assertEqual(f.read(), content)
+
     def test_file__under_buffered_and_text_classes(self):
         path = self.dir / "text"
         lines = [f"line {i} \u00e9\n" for i in range(50000)]
@@ -284,6 +290,7 @@ class Regions(case.Case):
             st = r.stat()
         self.assertEqual((st["length"], st["misses"], st["written"]), (100000, 1000, 3))
         self.assertEqual((st["host"], st["active"], st["reused"]), ("", False, False))
+        self.assertEqual((st["copies"], st["mirrored_bytes"]), (0, 0))
 
     def test_region__is_not_pickled(self):
         path, _ = self.make(100)

@@ -67,6 +67,15 @@ static void copen__bad_arguments(void)
     CHECK(stats().regions == 0);
 }
 
+static void copen__takes_the_flags_of_mopen(void)
+{
+    static const unsigned flags[] = {DODO_RDONLY, DODO_RETAIN, DODO_FALLBACK,
+                                     DODO_STRIPE, DODO_MIRROR, DODO_MANAGE_WRITE_THROUGH};
+    int fd = file_new();
+    for (unsigned i = 0; i < ARRAY_SIZE(flags); i++)
+        CHECK(cclose(open_good(PIECE, fd, 0, flags[i])) == 0);
+}
+
 static void copen__leaves_the_programs_locks(void)
 {
     int fd = file_new();
@@ -458,6 +467,7 @@ static void last_error__of_a_file_that_fails(void)
 
 static const Scenario scenarios[] = {
     SCENARIO(copen__bad_arguments),
+    SCENARIO(copen__takes_the_flags_of_mopen),
     SCENARIO(copen__leaves_the_programs_locks),
     SCENARIO(copen__not_open_for_writing),
     SCENARIO(copen__own_description),

@@ -129,9 +129,9 @@ class Region(_With, _dodo.Remote):
 
     def __init__(self, file: FileLike, length: int | None = None, offset: int = 0, *,
                  readonly: bool = False, retain: bool = False, fallback: bool = False,
-                 stripe: bool = False) -> None:
+                 stripe: bool = False, mirror: bool = False) -> None:
         flags = (readonly * _dodo.RDONLY | retain * _dodo.RETAIN | fallback * _dodo.FALLBACK
-                 | stripe * _dodo.STRIPE)
+                 | stripe * _dodo.STRIPE | mirror * _dodo.MIRROR)
         with _Opening(file, not readonly) as fd:
             super().__init__(fd, _rest(fd, length, offset), offset, flags)
 
@@ -146,9 +146,9 @@ class CachedRegion(_With, _dodo.Cached):
 
     def __init__(self, file: FileLike, length: int | None = None, offset: int = 0, *,
                  readonly: bool = False, retain: bool = False, stripe: bool = False,
-                 write_through: bool = False) -> None:
+                 mirror: bool = False, write_through: bool = False) -> None:
         flags = (readonly * _dodo.RDONLY | retain * _dodo.RETAIN | stripe * _dodo.STRIPE
-                 | write_through * _dodo.WRITE_THROUGH)
+                 | mirror * _dodo.MIRROR | write_through * _dodo.WRITE_THROUGH)
         with _Opening(file, not readonly) as fd:
             super().__init__(fd, _rest(fd, length, offset), offset, flags)
 
@@ -157,7 +157,8 @@ class File(io.RawIOBase):
     """A file that is read and written through a CachedRegion: see open()."""
 
     def __init__(self, file: FileLike, mode: str = "rb", *, length: int | None = None,
-                 retain: bool = False, stripe: bool = False, write_through: bool = False) -> None:
+                 retain: bool = False, stripe: bool = False, mirror: bool = False,
+                 write_through: bool = False) -> None:
         if mode not in ("rb", "r+b", "rb+"):
             raise ValueError(f"mode is 'rb' or 'r+b', not {mode!r}")
         self.name = file
@@ -166,7 +167,7 @@ class File(io.RawIOBase):
         with _Opening(file, mode != "rb") as fd:
             size = os.fstat(fd).st_size
             self.region = CachedRegion(fd, length, readonly=mode == "rb", retain=retain,
-                                       stripe=stripe, write_through=write_through)
+                                       stripe=stripe, mirror=mirror, write_through=write_through)
         self._size = min(size, self.region.length)
 
     # -- what it can ------------------------------------------------------------------------------
@@ -275,13 +276,13 @@ class File(io.RawIOBase):
 
 
 def open(file: FileLike, mode: str = "rb", *, length: int | None = None, retain: bool = False,
-         stripe: bool = False, write_through: bool = False) -> File:
+         stripe: bool = False, mirror: bool = False, write_through: bool = False) -> File:
     """Opens a file as an unbuffered binary file object that goes through the region cache.
 
     `mode` is "rb" or "r+b". Wrap it in io.BufferedReader or io.BufferedRandom for small reads and
     lines. `length` is how far it can be read and written, by default what the file has now.
     """
-    return File(file, mode, length=length, retain=retain, stripe=stripe,
+    return File(file, mode, length=length, retain=retain, stripe=stripe, mirror=mirror,
                 write_through=write_through)
 
 

@@ -7,6 +7,7 @@ RDONLY: int
 RETAIN: int
 FALLBACK: int
 STRIPE: int
+MIRROR: int
 WRITE_THROUGH: int
 CACHE_BYTES: int
 READAHEAD_BYTES: int
@@ -27,6 +28,8 @@ class Stat(TypedDict):
     written: int
     active: bool
     reused: bool
+    copies: int
+    mirrored_bytes: int
 
 class Cached:
     def __init__(self, fd: int, length: int, offset: int, flags: int, /) -> None: ...
