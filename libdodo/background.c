@@ -236,6 +236,21 @@ static bool fill_had_no_room(const Region *r, const FillItem *item)
                                   block_of(item->offset + item->len - 1));
 }
 
+/* Under the lock. */
+static void fill_made(Client *c, Region *r, const FillItem *item, uint64_t now_ns)
+{
+    uint64_t last = block_of(item->offset + item->len - 1);
+    r->mirror.heal_wait_ns = 0;
+    mirror_heard(c, r, now_ns);
+    if (!region_answer_counts(r, item->to.counter)) {
+        mirror_uneven(c, r); /* what of it is there is not known */
+        return;
+    }
+    for (uint64_t b = block_of(item->offset); b <= last; b++)
+        if (!region_write_overlaps(r, b, b))
+            region_saw_filled(c, r, b, true);
+}
+
 static void fill_saw(Client *c, const FillItem *item, unsigned refused, uint64_t now_ns)
 {
     client_lock(c);
@@ -249,14 +264,8 @@ static void fill_saw(Client *c, const FillItem *item, unsigned refused, uint64_t
             mirror_refused(c, r, now_ns);
     } else {
         if (same)
-            r->mirror.heal_wait_ns = 0;
-        if (same)
-            mirror_heard(c, r, now_ns);
+            fill_made(c, r, item, now_ns);
         c->stats.fills_done++;
-        uint64_t end = item->offset + item->len;
-        for (uint64_t b = block_of(item->offset); same && b <= block_of(end - 1); b++)
-            if (!region_write_overlaps(r, b, b))
-                region_saw_filled(c, r, b, true);
     }
     client_unlock(c);
 }

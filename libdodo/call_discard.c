@@ -83,8 +83,8 @@ static bool window_start(Call *call, uint64_t now_ns)
     bool same = r->active && region_address_equal(&r->address, &st->run.address);
     uint64_t number = same ? numbers_take_row(&r->numbers, count) : 0;
     Addr host = r->host;
-    for (uint64_t b = block_of(offset); number && b <= block_of(offset + len - 1); b++)
-        region_saw_filled(c, r, b, false);
+    if (number)
+        region_gave_up(c, r, block_of(offset), block_of(offset + len - 1));
     client_unlock(c);
     if (!same)
         st->user.done = st->user.len;

@@ -273,8 +273,12 @@ static bool read_saw(Call *call, uint64_t now_ns)
     r->hits += st->user.window;
     st->read.hints = c->prefetch.count > 0;
     if (r->active && region_address_equal(&r->address, &st->run.address)) {
-        for (uint64_t b = first; b <= last; b++)
-            region_saw_filled(c, r, b, all || !block_missing(st, b));
+        bool counts = region_answer_counts(r, st->read.counter);
+        for (uint64_t b = first; b <= last; b++) {
+            bool filled = all || !block_missing(st, b);
+            if (counts || !filled)
+                region_saw_filled(c, r, b, filled);
+        }
         if (r->mirror.twin)
             mirror_answered(c, r, run_is_brief(call), st->read.asked_ns, now_ns);
     }

@@ -274,8 +274,8 @@ static void void_begin(Call *call, uint64_t now_ns)
     call->phase = PHASE_VOID;
     uint64_t first = block_of(st->user.offset), last = block_of(st->user.offset + st->user.len - 1);
     client_lock(c);
-    for (uint64_t b = first; b <= last && r->active; b++)
-        region_saw_filled(c, r, b, false);
+    if (r->active)
+        region_gave_up(c, r, first, last);
     checks_forget(r, first, last);
     if (r->mirror.twin)
         checks_forget(r->mirror.twin, first, last);

@@ -76,7 +76,7 @@ void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool
     r->blocks.filled =
         calloc((blocks + 63) / 64, sizeof *r->blocks.filled); /* without it filled_bytes is 0 */
     r->blocks.filled_count = 0;
-    r->blocks.rest_ns = 0;
+    r->blocks.rest_ns = r->blocks.given_up = 0;
     checks_begin(c, r);
     mirror_joined(c, r, now_ns);
 }

@@ -52,6 +52,13 @@ void region_saw_filled(Client *c, Region *r, uint64_t block, bool filled)
         mirror_uneven(c, filled ? twin : r);
 }
 
+void region_gave_up(Client *c, Region *r, uint64_t first, uint64_t last)
+{
+    for (uint64_t b = first; b <= last; b++)
+        region_saw_filled(c, r, b, false);
+    r->blocks.given_up = numbers_last(&r->numbers);
+}
+
 /* ---- which copy is read --------------------------------------------------------------------- */
 
 static unsigned blocks_lacking(const Region *r, uint64_t first, uint64_t last)

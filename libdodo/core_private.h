@@ -50,6 +50,7 @@ typedef struct BlockCheck {
 typedef struct RegionBlocks {
     uint64_t *filled; /* what we saw filled, a bit a block; NULL: not tracked */
     uint64_t filled_count;
+    uint64_t given_up;  /* the write counter, when blocks were last unfilled on purpose */
     BlockCheck *checks; /* one a block; NULL: none are kept */
     uint64_t seed;      /* of the checks */
     uint64_t rest_ns;   /* no fills before: the host has no memory for them */
@@ -638,6 +639,14 @@ void offers_overtaken(Region *r, uint64_t from, uint64_t to);
 /* ---- copies.c: under the lock ---- */
 bool region_has_filled(const Region *r, uint64_t block); /* as far as was seen */
 void region_saw_filled(Client *c, Region *r, uint64_t block, bool filled);
+/* They are being unfilled: by a discard, or as the file of a write failed. What was asked before
+ * that says nothing of them. */
+void region_gave_up(Client *c, Region *r, uint64_t first, uint64_t last);
+/* Does an answer, to what was asked at @counter, tell that blocks are filled? */
+static inline bool region_answer_counts(const Region *r, uint64_t counter)
+{
+    return !RULE(GIVEN_UP) || counter >= r->blocks.given_up;
+}
 
 /* ---- stripe.c: calls on all members of a region ---- */
 bool stripe_wanted(const Client *c, unsigned flags, uint64_t len);

@@ -254,6 +254,7 @@ static const enum Scenario rule_scenarios[DODO_RULE_MAX] = {
     [DODO_RULE_MIRROR_HEALS] = SCENARIO_MIRRORS,
     [DODO_RULE_HEAL_COUNTER] = SCENARIO_COPIES,
     [DODO_RULE_HEAL_CHECKED] = SCENARIO_MIRRORS,
+    [DODO_RULE_GIVEN_UP] = SCENARIO_COPIES,
 };
 
 typedef struct RuleResult {

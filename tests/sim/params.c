@@ -691,6 +691,7 @@ static void choose_mirrors(Params *p, uint64_t seed)
     p->weights[DO_ASYNC] = p->async ? (unsigned)sim_rng_between(r, 5, 40) : 0;
     p->prefetch_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 500000) : 0;
     p->weights[DO_OFFER] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 3, 30) : 0;
+    p->weights[DO_DISCARD] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 3, 30) : 0;
     p->one_by_one = sim_rng_below(r, 4) != 0;
     if (p->one_by_one) {
         p->back_ns = 2 * p->transfer_deadline_ns + sim_rng_spread(r, 10, 500) * NS_PER_MS;

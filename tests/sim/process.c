@@ -174,7 +174,7 @@ static void check_file_read(const Thread *a, const Call *c)
     const Desc *d = a->desc;
     uint64_t held[MEMBERS_MAX];
     if (c->need != NEED_FILE_READ || !a->in_call || a->op != DO_READ || !program_mirrored(d) ||
-        d->state != DESC_OPEN || d->rd != a->rd || a->read.beside)
+        d->state != DESC_OPEN || d->rd != a->rd || a->read.beside || a->discards != d->discards)
         return;
     unsigned stripes = program_stripes(p->world, d);
     stripes = stripes ? stripes : 1;

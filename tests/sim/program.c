@@ -331,6 +331,7 @@ static void call_read(Thread *t)
     oracle_read_begin(&t->read, t->desc->file, t->desc->offset + t->offset, full);
     t->hits_before = client_region_info(p->client, t->desc->rd, &info) == 0 ? info.hits : 0;
     program_note_held(t, t->holders);
+    t->discards = t->desc->discards;
     t->vectored = chance(p, w->p.vector_ppm);
     if (t->vectored)
         vector_scatter(t, false);
@@ -503,6 +504,7 @@ static void do_discard(Thread *t)
         return;
     }
     begin_on(t, d, DO_DISCARD);
+    d->discards++;
     choose_piece(t);
     story(p->world, "client%u.%u mdiscard rd %d (file %u) [%llu, +%zu)", p->index, t->index, d->rd,
           d->file->index, (unsigned long long)t->offset, t->len);

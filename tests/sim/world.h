@@ -272,14 +272,15 @@ typedef struct Desc {
     unsigned flags;
     unsigned users;
     bool lost, killed_writing;
-    bool written;   /* since the opening */
-    Stamp stamp;    /* at the opening */
-    bool must_open; /* nothing excuses a failure */
-    bool leased;    /* at the opening: nobody could write the file */
-    bool retained;  /* at the opening: a host kept it, with the same stamp, ... */
-    bool stale;     /* ... or with another */
-    bool dead;      /* it was seen without any memory */
-    uint64_t read;  /* the memory it had when the script read it last; 0: not all of it had any */
+    bool written;      /* since the opening */
+    Stamp stamp;       /* at the opening */
+    bool must_open;    /* nothing excuses a failure */
+    bool leased;       /* at the opening: nobody could write the file */
+    bool retained;     /* at the opening: a host kept it, with the same stamp, ... */
+    bool stale;        /* ... or with another */
+    bool dead;         /* it was seen without any memory */
+    unsigned discards; /* that have begun */
+    uint64_t read; /* the memory it had when the script read it last; 0: not all of it had any */
     struct {
         uint64_t epoch;   /* of its host when it was last looked at; 0: inactive */
         bool lost;        /* it had one before */
@@ -319,6 +320,7 @@ struct Thread {
     bool was_closing;              /* when the call began */
     bool must_hit;                 /* all of it must be remote */
     uint64_t holders[MEMBERS_MAX]; /* epochs of the copies that held all that the call reads */
+    unsigned discards;             /* of its region, when it began */
     bool thinking;
     Desc *write_at_once; /* the next call is a write to it */
     int bad_errno;
