@@ -47,29 +47,6 @@ static void part_over(Call *call)
 
 /* ---- a window ------------------------------------------------------------------------------- */
 
-static void numbers_over(Call *call)
-{
-    Client *c = call->channel->client;
-    CallState *st = call->state;
-    Region *r = call->region;
-    client_lock(c);
-    bool ours = r->active && region_address_equal(&r->address, &st->run.address);
-    for (unsigned i = 0; ours && i < st->write.numbers; i++)
-        numbers_end(&r->numbers, st->run.number + i);
-    st->write.numbers = 0;
-    client_unlock(c);
-    c->hooks.wake(c->hooks.ctx);
-}
-
-/* As those of a write. */
-static size_t window_len(const CallState *st)
-{
-    uint64_t start = st->user.offset + st->user.done, stop = st->user.offset + st->user.len;
-    uint64_t end =
-        start / WIRE_CHUNK_MAX * WIRE_CHUNK_MAX + (uint64_t)WRITE_WINDOW_CHUNKS * WIRE_CHUNK_MAX;
-    return (end < stop ? end : stop) - start;
-}
-
 /* False: no numbers are free now, or the part's memory is gone, and with it what was to go. */
 static bool window_start(Call *call, uint64_t now_ns)
 {
@@ -77,7 +54,7 @@ static bool window_start(Call *call, uint64_t now_ns)
     CallState *st = call->state;
     Region *r = call->region;
     uint64_t offset = st->user.offset + st->user.done;
-    size_t len = window_len(st);
+    size_t len = write_window_len(st, st->user.done);
     unsigned count = write_chunk_count(offset, len);
     client_lock(c);
     bool same = r->active && region_address_equal(&r->address, &st->run.address);
@@ -107,7 +84,7 @@ static void window_lost(Call *call, enum RunResult result, uint64_t now_ns)
     enum Loss loss = loss_of(result, st->run.status);
     client_blame(c, call->region->rd, &st->run.address, loss, now_ns);
     run_end(call);
-    numbers_over(call);
+    write_numbers_over(call);
     client_region_lost(c, call->region->rd, &st->run.address, loss, now_ns);
     st->user.done = st->user.len;
 }
@@ -127,7 +104,7 @@ static bool part_step(Call *call, uint64_t now_ns)
             return true;
         }
         run_end(call);
-        numbers_over(call);
+        write_numbers_over(call);
         st->user.done += st->user.window;
     }
     return true;

@@ -51,8 +51,7 @@ static void write_end(Call *call, ssize_t result, int error, const char *reason)
     c->hooks.wake(c->hooks.ctx);
 }
 
-/* The window's numbers are over; those of an address that we no longer have do not count. */
-static void window_numbers_over(Call *call)
+void write_numbers_over(Call *call)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
@@ -66,7 +65,7 @@ static void window_numbers_over(Call *call)
     c->hooks.wake(c->hooks.ctx);
 }
 
-static size_t window_len(const CallState *st, size_t at)
+size_t write_window_len(const CallState *st, size_t at)
 {
     uint64_t start = st->user.offset + at;
     uint64_t end =
@@ -82,7 +81,7 @@ static void remote_failed(Call *call, enum Loss loss, uint64_t now_ns)
     Client *c = call->channel->client;
     CallState *st = call->state;
     run_end(call);
-    window_numbers_over(call);
+    write_numbers_over(call);
     st->write.remote = false;
     st->write.remote_failed = true;
     if (!RULE(POISON))
@@ -109,7 +108,7 @@ static bool window_start(Call *call, enum WriteKind kind, size_t at, const uint8
     CallState *st = call->state;
     Region *r = call->region;
     uint64_t offset = st->user.offset + at;
-    size_t len = window_len(st, at);
+    size_t len = write_window_len(st, at);
     unsigned count = write_chunk_count(offset, len);
     client_lock(c);
     bool same = r->active && region_address_equal(&r->address, &st->run.address);
@@ -196,7 +195,7 @@ static void remote_step(Call *call, uint64_t now_ns)
         }
         window_saw(call, now_ns);
         run_end(call);
-        window_numbers_over(call);
+        write_numbers_over(call);
         st->write.sent += st->user.window;
     }
 }
@@ -256,7 +255,7 @@ static void void_step(Call *call, uint64_t now_ns)
         }
         size_t start = st->run.offset - st->user.offset;
         run_end(call);
-        window_numbers_over(call);
+        write_numbers_over(call);
         client_lock(c);
         c->stats.voided++;
         client_unlock(c);
@@ -282,7 +281,7 @@ static void void_begin(Call *call, uint64_t now_ns)
     client_unlock(c);
     if (!RULE(FILE_FAILURE)) {
         run_end(call);
-        window_numbers_over(call);
+        write_numbers_over(call);
         write_result(call);
         return;
     }

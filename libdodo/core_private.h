@@ -623,6 +623,11 @@ bool retain_is_fresh(Client *c, const Region *r, const FileResult *result);
 void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len,
                      uint64_t now_ns);
 void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
+/* Of a write, or of what is unfilled as by one: how long the window is that begins @at bytes after
+ * its start. */
+size_t write_window_len(const CallState *st, size_t at);
+/* The window's numbers are over; those of an address that we no longer have do not count. */
+void write_numbers_over(Call *call);
 void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
 /* call->region: a member, or NULL: one is made. */
 void call_open_begin(Call *call, const FileGiven *given, uint64_t len, uint64_t offset,

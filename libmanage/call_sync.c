@@ -141,59 +141,64 @@ static bool open_remote(Cache *c, CacheCall *call, uint64_t now_ns)
     return false;
 }
 
-/* Piece by piece from call->at on, an index here. */
+/* The next piece from call->at on, an index here; NULL: there is none, or no remote memory. */
+static Piece *piece_next(CacheCall *call)
+{
+    const Region *r = call->region;
+    for (; r->remote_state == REMOTE_OPEN && call->at < r->leaf_count * LEAF_PIECES; call->at++) {
+        Piece *p = piece_find(r, call->at);
+        if (!r->leaves[call->at / LEAF_PIECES])
+            call->at |= LEAF_PIECES - 1;
+        else if (p && !p->writer && !p->direct)
+            return p;
+    }
+    return NULL;
+}
+
+/* True: the call copies from @p on. */
+static bool clone_begin(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
+{
+    bool begins = clone_out(c, &call->job, p, CACHE_JOB_PIECES, false, now_ns);
+    if (begins)
+        call_job(call);
+    return begins;
+}
+
 static bool clone_all(Cache *c, CacheCall *call, uint64_t now_ns)
 {
-    Region *r = call->region;
-    for (; r->remote_state == REMOTE_OPEN && call->at < r->leaf_count * LEAF_PIECES; call->at++) {
-        if (!r->leaves[call->at / LEAF_PIECES]) {
-            call->at |= LEAF_PIECES - 1;
-            continue;
-        }
-        Piece *p = piece_find(r, call->at);
-        if (!p || p->writer || p->direct)
-            continue;
+    for (Piece *p; (p = piece_next(call)); call->at++) {
         if (piece_no_clone(p)) {
             call_block(c, call, TIME_NEVER);
             return false;
         }
-        if (clone_out(c, &call->job, p, CACHE_JOB_PIECES, false, now_ns)) {
-            call_job(call);
+        if (clone_begin(c, call, p, now_ns))
             return false;
-        }
     }
     return true;
 }
 
 /* Copying for the next run takes no more of this one than a small part of what its reads took. */
-static bool keep_covers(const Cache *c, const Region *r, uint64_t bytes)
+static bool keep_covers(const Cache *c, const Piece *p)
 {
     const Ledger l = {.percent = c->cfg.spend_percent,
                       .reads_ns = c->extents.ledger.reads_ns,
                       .spent_ns = c->kept_ns};
-    return !GUARD(LEDGER) || ledger_covers(&l, clone_ns(r, bytes));
+    return ledger_covers(&l, clone_ns(p->region, p->len));
 }
 
 /* A region that is retained is closed: what is here is in remote memory for the next run, too. */
 static bool keep(Cache *c, CacheCall *call, uint64_t now_ns)
 {
-    Region *r = call->region;
-    bool retained = (r->flags & DODO_RETAIN) && (r->flags & DODO_RDONLY);
-    for (; retained && r->remote_state == REMOTE_OPEN && call->at < r->leaf_count * LEAF_PIECES;
-         call->at++) {
-        if (!r->leaves[call->at / LEAF_PIECES]) {
-            call->at |= LEAF_PIECES - 1;
+    const unsigned kept = DODO_RETAIN | DODO_RDONLY;
+    if ((call->region->flags & kept) != kept)
+        return true;
+    for (Piece *p; (p = piece_next(call)); call->at++) {
+        if (piece_no_clone(p) || !clone_is_due(c, p, now_ns))
             continue;
-        }
-        Piece *p = piece_find(r, call->at);
-        if (!p || p->writer || p->direct || piece_no_clone(p) || !clone_is_due(c, p, now_ns))
-            continue;
-        if (!keep_covers(c, r, p->len))
+        if (!keep_covers(c, p))
             break;
-        if (clone_out(c, &call->job, p, CACHE_JOB_PIECES, false, now_ns)) {
-            call_job(call);
+        if (clone_begin(c, call, p, now_ns))
             return false;
-        }
     }
     return true;
 }

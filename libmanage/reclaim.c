@@ -16,13 +16,17 @@ enum Plan { PLAN_DROP, PLAN_WRITE, PLAN_CLONE, PLAN_OPEN };
 
 /* Whether the piece belongs into remote memory is decided for reads like the one that brought it:
  * in a file that is read in large steps, the few small reads say nothing. */
+static bool copy_pays(const Cache *c, const Piece *p, uint64_t now_ns)
+{
+    return clone_pays(c, p->region, max_u64(p->len, p->read_bytes), p->in_order, now_ns);
+}
+
 static enum Plan plan_for(const Cache *c, const Piece *p, uint64_t now_ns)
 {
     const Region *r = p->region;
-    uint64_t bytes = max_u64(p->len, p->read_bytes);
     if (GUARD(DIRTY_VICTIM) && p->dirty)
         return PLAN_WRITE;
-    if (!p->valid || r->closing || !clone_pays(c, r, bytes, p->in_order, now_ns))
+    if (!p->valid || r->closing || !copy_pays(c, p, now_ns))
         return PLAN_DROP;
     if (r->remote_state == REMOTE_OPEN)
         return p->valid & ~*remote_map(r, p->index) ? PLAN_CLONE : PLAN_DROP;
@@ -31,9 +35,7 @@ static enum Plan plan_for(const Cache *c, const Piece *p, uint64_t now_ns)
 
 bool clone_is_due(const Cache *c, const Piece *p, uint64_t now_ns)
 {
-    uint64_t bytes = max_u64(p->len, p->read_bytes);
-    return !p->dirty && (p->valid & ~*remote_map(p->region, p->index)) &&
-           clone_pays(c, p->region, bytes, p->in_order, now_ns);
+    return !p->dirty && (p->valid & ~*remote_map(p->region, p->index)) && copy_pays(c, p, now_ns);
 }
 
 static enum Plan plan_of(Cache *c, const Piece *p, uint64_t now_ns)

@@ -102,7 +102,7 @@ CASE(open__of_one_host_makes_one_copy_and_tries_again_later)
  */
 CASE(open__takes_no_copy_on_the_same_host)
 {
-    w.second.epoch = 0; /* the manager knows of one host, and does not heed what is to be avoided */
+    w.second.epoch = 0; /* the manager knows of one host, and ignores what is to be avoided */
     int rd = opened(0);
     assert_true(copy(rd, 0).active);
     assert_false(copy(rd, 1).active);
