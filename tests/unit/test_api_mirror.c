@@ -15,12 +15,9 @@
 #include "tests/lib/case.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/load.h"
+#include "tests/unit/api_region.h"
 
 enum { MIB = 1 << 20, LEN = 4 * MIB - 5000 };
-
-static Cluster cluster;
-static int fd = -1;
-static uint8_t *content, *buf;
 
 static int set_up_of(const char *more, unsigned imds)
 {
@@ -29,15 +26,7 @@ static int set_up_of(const char *more, unsigned imds)
                    "[client]\nstripe = 1M\nrefraction = 10s\nreopen = 50ms\n"
                    "request_deadline = 60s\ntransfer_deadline = 300ms\n%s",
                    more);
-    cluster_start(&cluster, config, true);
-    for (unsigned i = 0; i < imds; i++)
-        (void)cluster_imd(&cluster, "9M");
-    fd = cluster_file(&cluster, NULL);
-    content = malloc(LEN);
-    buf = malloc(LEN);
-    load_fresh(0, content, LEN);
-    if (pwrite(fd, content, LEN, 0) != LEN)
-        abort();
+    world_start(config, imds, LEN);
     return 0;
 }
 
@@ -51,32 +40,6 @@ static int set_up_by_key(void **state)
 {
     (void)state;
     return set_up_of("mirror = yes\n", 2);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    (void)dodo_shutdown();
-    (void)close(fd);
-    free(content);
-    free(buf);
-    cluster_end(&cluster);
-    return 0;
-}
-
-static int opened(unsigned flags)
-{
-    int rd = dodo_mopen_flags(LEN, fd, 0, flags);
-    if (rd < 0)
-        fail_msg("mopen: %s", dodo_last_error());
-    return rd;
-}
-
-static void read_all(int rd)
-{
-    memset(buf, 0, LEN);
-    assert_int_equal(dodo_mread(rd, 0, buf, LEN), LEN);
-    assert_memory_equal(buf, content, LEN);
 }
 
 /* None of it from the file. */
