@@ -10,46 +10,54 @@ command -v tshark >/dev/null || {
 }
 nobody_gives_up
 
-# capture_start NAME: all that crosses the switch into $work/NAME.pcap.
-capture_start() {
-  proc_start "$1" switch tshark -q -i br0 -f udp -w "$work/$1.pcap"
-  until_true "${proc_pid[$1]}" grep -qs "Capturing on" "$work/$1.log"
-}
-# What comes last is a datagram that is not Dodo's: all before it is in the file when that is.
-capture_end() {
+# mark TEXT CAPTURE: a datagram that is not Dodo's and says TEXT; true when that capture has one.
+mark() {
   # shellcheck disable=SC2016 # another shell expands them
-  on client bash -c 'echo "$0" >"/dev/udp/$1/9"' "the end of $1" "${host_ip[manager]}"
-  wait_for "$patience" grep -qsF "the end of $1" "$work/$1.pcap" || fail "the capture does not end"
+  on client bash -c 'echo "$0" >"/dev/udp/$1/9"' "$1" "${host_ip[manager]}"
+  grep -qsF "$1" "$work/$2.pcap"
+}
+# capture_start NAME: all that crosses the switch into $work/NAME.pcap. tshark says that it captures before it does: a mark
+# in the file tells. The kernel's buffer (MiB) holds all that follows, so nothing is dropped when tshark does not run for
+# a while.
+capture_start() {
+  proc_start "$1" switch tshark -q -i br0 -f udp -B 64 -w "$work/$1.pcap"
+  wait_for "$patience" mark "the start of $1" "$1" || fail "the capture does not begin"
+}
+# What comes last is a mark: all before it is in the file when that is.
+capture_end() {
+  wait_for "$patience" mark "the end of $1" "$1" || fail "the capture does not end"
   proc_signal "$1" INT
   proc_wait "$1" || fail "tshark ended with status $?"
+  ! grep -q "packets dropped" "$work/$1.log" || fail "$(grep "packets dropped" "$work/$1.log")"
 }
-# look NAME: what tshark says of that capture, a datagram a line, into $work/shown; its columns are the fields.
+# look NAME: what tshark says of that capture, a datagram a line, into $work/shown; its columns are the fields. What must
+# be so comes on standard input, a line each: "some EXPRESSION" is true of a datagram, "none EXPRESSION" of none. f has the
+# fields of a datagram, info is its line in the list of packets, dodo tells whether it is one of Dodo's.
 fields=(_ws.col.Info _ws.col.Protocol ip.src udp.dstport dodo.too_short dodo.too_long _ws.malformed dodo.type dodo.sealed
   dodo.counter dodo.hello.role dodo.open.len dodo.host.ip4 dodo.host_status.pool_bytes)
 look() {
-  local field words=()
+  local field words=() wanted
+  wanted=$(cat)
   for field in "${fields[@]}"; do words+=(-e "$field"); done
   tshark -X "lua_script:$DODO_BUILD/packaging/dodo.lua" -r "$work/$1.pcap" -Y udp -T fields -E separator='|' "${words[@]}" \
     >"$work/shown" 2>"$work/seen.log" || fail "tshark: $(cat "$work/seen.log")"
   ! grep -q "Lua: " "$work/seen.log" || fail "$(cat "$work/seen.log")"
-  none "is not known as Dodo's" 'dodo == 0 and f["udp.dstport"] != "9"'
-  none "is not as long as its message" 'f["dodo.too_short"] or f["dodo.too_long"] or f["_ws.malformed"]'
-}
-# count EXPRESSION: of how many datagrams it is true; f has their fields, info is their line in the list of packets.
-count() {
-  python3 - "$work/shown" "$1" "${fields[@]}" <<'END'
+  python3 - "$work/shown" "$wanted" "${fields[@]}" >"$work/wrong" <<'END' || fail "$1: $(cat "$work/wrong")"
 import sys
-number = 0
-for line in open(sys.argv[1], encoding="utf-8"):
-    f = dict(zip(sys.argv[3:], line.rstrip("\n").split("|")))
-    info, dodo = f["_ws.col.Info"], f["_ws.col.Protocol"] == "Dodo"
-    number += bool(eval(sys.argv[2]))
-print(number)
+shown = [dict(zip(sys.argv[3:], line.rstrip("\n").split("|"))) for line in open(sys.argv[1], encoding="utf-8")]
+every = """none not dodo and f['udp.dstport'] != '9'
+none f['dodo.too_short'] or f['dodo.too_long'] or f['_ws.malformed']"""
+right = bool(shown)
+for line in (every + "\n" + sys.argv[2]).split("\n"):
+    word, text = line.split(" ", 1)
+    true_of = compile(text, "line", "eval")
+    found = any(eval(true_of, {"f": f, "info": f["_ws.col.Info"], "dodo": f["_ws.col.Protocol"] == "Dodo"}) for f in shown)
+    if found != (word == "some"):
+        print(f"of {len(shown)} datagrams {'one is' if found else 'none is'} shown with {text}")
+        right = False
+sys.exit(not right)
 END
 }
-# some EXPRESSION, none TEXT EXPRESSION
-some() { [ "$(count "$1")" -gt 0 ] || fail "no datagram is shown with $1"; }
-none() { [ "$(count "$2")" -eq 0 ] || fail "a datagram $1"; }
 
 # talk NAME: a cluster of one host, a program that uses it, and a tool, under the capture NAME.
 head -c $((1 << 20)) /dev/urandom >"$work/file"
@@ -71,24 +79,28 @@ config
 cluster_hosts 1
 
 DODO_INSECURE=1 talk plain
-look plain
-for words in HELLO HELLO_ACK READ 'REQUEST OPEN' 'REPLY OPEN OK' 'REQUEST CLOSE' 'REQUEST JOIN' 'REQUEST ALLOC' \
-  'REPLY ALLOC OK' 'REPLY STATUS OK' 'REQUEST PART' 'REQUEST LEAVE'; do
-  some "info == '$words'"
-done
-some 'info.startswith("DATA segment 0, ")'
-some 'info.startswith("WRITE segment 0, ")'
-some "info == 'HELLO' and f['dodo.hello.role'] == '1' and f['ip.src'] == '${host_ip[client]}'"
-some "info == 'REPLY OPEN OK' and f['dodo.host.ip4'] == '${host_ip[h1]}'"
-some "info == 'REQUEST OPEN' and f['dodo.open.len'] == '$((1 << 20))'"
-some "info == 'REPLY STATUS OK' and f['dodo.host_status.pool_bytes'] == '$((16 << 20))'"
+{
+  for words in HELLO HELLO_ACK READ 'REQUEST OPEN' 'REPLY OPEN OK' 'REQUEST CLOSE' 'REQUEST JOIN' 'REQUEST ALLOC' \
+    'REPLY ALLOC OK' 'REPLY STATUS OK' 'REQUEST PART' 'REQUEST LEAVE'; do
+    echo "some info == '$words'"
+  done
+  cat <<END
+some info.startswith("DATA segment 0, ")
+some info.startswith("WRITE segment 0, ")
+some info == 'HELLO' and f['dodo.hello.role'] == '1' and f['ip.src'] == '${host_ip[client]}'
+some info == 'REPLY OPEN OK' and f['dodo.host.ip4'] == '${host_ip[h1]}'
+some info == 'REQUEST OPEN' and f['dodo.open.len'] == '$((1 << 20))'
+some info == 'REPLY STATUS OK' and f['dodo.host_status.pool_bytes'] == '$((16 << 20))'
+END
+} | look plain
 told "the dissector shows what was said"
 
 unset DODO_MANAGER
 talk sealed
-look sealed
-some 'f["dodo.sealed"] == "1"'
-none "is not sealed" 'dodo and f["dodo.sealed"] == "0" and int(f["dodo.type"]) > 3'
-none "has the counter 0" 'f["dodo.sealed"] == "1" and f["dodo.counter"] == "0"'
-some "f['dodo.hello.role'] == '2' and f['ip.src'] == '${host_ip[h1]}'"
+look sealed <<END
+some f["dodo.sealed"] == "1"
+none dodo and f["dodo.sealed"] == "0" and int(f["dodo.type"]) > 3
+none f["dodo.sealed"] == "1" and f["dodo.counter"] == "0"
+some f['dodo.hello.role'] == '2' and f['ip.src'] == '${host_ip[h1]}'
+END
 told "sealed, it shows what is open"
