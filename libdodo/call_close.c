@@ -224,13 +224,14 @@ static bool call_sync_cancel(Call *call)
 /* Under the lock. */
 static void sync_poison(Client *c, Region *r, StoryLoss *story, uint64_t now_ns)
 {
-    for (unsigned i = 0; i < r->stripe.members; i++)
-        sync_poison(c, r->stripe.of[i], story, now_ns);
-    if (!r->active)
-        return;
-    c->stats.poisoned++;
-    client_region_deactivate(c, r, now_ns);
-    story_loss_add(story, r);
+    for (unsigned i = 0; i < region_units(r); i++) {
+        Region *unit = region_unit(r, i);
+        if (!unit->active)
+            continue;
+        c->stats.poisoned++;
+        client_region_deactivate(c, unit, now_ns);
+        story_loss_add(story, unit);
+    }
 }
 
 /* After a failed fsync nobody knows what the disk holds: the copy is not read again. */

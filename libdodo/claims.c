@@ -110,7 +110,7 @@ bool region_active(const Region *r)
 /* A lost member is not its region's death as long as there is another. */
 bool region_file_serves(const Region *r)
 {
-    return (r->flags & DODO_FALLBACK) || (r->stripe.parent && r->stripe.parent->stripe.active > 0);
+    return (r->flags & DODO_FALLBACK) || region_active(r->stripe.parent ? r->stripe.parent : r);
 }
 
 static ListNode *idle_list(Client *c, const Region *r)

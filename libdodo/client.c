@@ -198,8 +198,9 @@ int client_region_new(Client *c, Region **ret)
 void client_region_remove(Client *c, Region *r)
 {
     unsigned index = (unsigned)r->rd & (REGIONS_MAX - 1);
-    for (unsigned i = 0; i < r->stripe.members; i++)
-        client_region_remove(c, r->stripe.of[i]);
+    for (unsigned i = 0; i < region_units(r); i++)
+        if (region_unit(r, i) != r)
+            client_region_remove(c, region_unit(r, i));
     client_region_unclaim(c, r);
     list_remove(&r->idle);
     list_remove(&r->mirror.uneven);
@@ -214,8 +215,9 @@ void client_region_remove(Client *c, Region *r)
 
 void client_region_free(Client *c, Region *r)
 {
-    for (unsigned i = 0; i < r->stripe.members; i++)
-        client_region_free(c, r->stripe.of[i]);
+    for (unsigned i = 0; i < region_units(r); i++)
+        if (region_unit(r, i) != r)
+            client_region_free(c, region_unit(r, i));
     if (r->file && !r->stripe.parent)
         c->hooks.file_release(c->hooks.ctx, r->file);
     free(r->stripe.of);
@@ -346,9 +348,11 @@ static void info_add(ClientRegionInfo *i, const Region *r)
 /* What is filled counts once, however many copies have it. */
 static void info_copies(ClientRegionInfo *i, const Region *r)
 {
-    i->copies = r->stripe.count ? 2 : 0;
-    for (unsigned s = 0; s < r->stripe.count; s++) {
-        Region *first = r->stripe.of[s];
+    i->copies = 2;
+    for (unsigned u = 0; u < region_units(r); u++) {
+        Region *first = region_unit(r, u);
+        if (first->mirror.second)
+            continue;
         unsigned copies = first->active + (mirror_other(first) ? 1 : 0);
         i->copies = copies < i->copies ? copies : i->copies;
         i->filled_bytes += filled_bytes(mirror_fuller(first));
@@ -362,14 +366,9 @@ int client_region_info(Client *c, int rd, ClientRegionInfo *ret)
     const Region *r = client_user_region(c, rd);
     if (r) {
         *ret = (ClientRegionInfo){.len = r->len, .flags = r->flags, .stripes = region_stripes(r)};
-        for (unsigned i = 0; i < r->stripe.members; i++)
-            info_add(ret, r->stripe.of[i]);
+        for (unsigned i = 0; i < region_units(r); i++)
+            info_add(ret, region_unit(r, i));
         info_copies(ret, r);
-        if (!r->stripe.of) {
-            info_add(ret, r);
-            ret->filled_bytes = filled_bytes(r);
-            ret->copies = r->active;
-        }
     }
     client_unlock(c);
     return r ? 0 : -EINVAL;
@@ -388,10 +387,10 @@ int client_region_held(Client *c, int rd, uint64_t *map)
 {
     client_lock(c);
     const Region *r = client_user_region(c, rd);
-    for (unsigned i = 0; r && i < r->stripe.members; i++)
-        held_add(r->stripe.of[i], i % r->stripe.count * (r->stripe.len / WIRE_BLOCK_SIZE), map);
-    if (r && !r->stripe.of)
-        held_add(r, 0, map);
+    for (unsigned i = 0; r && i < region_units(r); i++) {
+        const Region *unit = region_unit(r, i);
+        held_add(unit, block_of(unit->file_offset - r->file_offset), map);
+    }
     client_unlock(c);
     return r ? 0 : -EINVAL;
 }
@@ -400,10 +399,7 @@ int client_stripe_info(Client *c, int rd, unsigned member, ClientRegionInfo *ret
 {
     client_lock(c);
     const Region *r = client_user_region(c, rd);
-    if (r && member >= (r->stripe.of ? r->stripe.members : 1))
-        r = NULL;
-    if (r && r->stripe.of)
-        r = r->stripe.of[member];
+    r = r && member < region_units(r) ? region_unit(r, member) : NULL;
     if (r) {
         *ret =
             (ClientRegionInfo){.len = r->len, .flags = r->flags, .filled_bytes = filled_bytes(r)};
@@ -418,8 +414,8 @@ uint64_t client_copy_holds(Client *c, int rd, unsigned member, uint64_t from, ui
     uint64_t epoch = 0;
     client_lock(c);
     const Region *top = client_user_region(c, rd);
-    if (top && member < top->stripe.members) {
-        const Region *r = top->stripe.of[member];
+    if (top && member < region_units(top)) {
+        const Region *r = region_unit(top, member);
         uint64_t base = r->file_offset - top->file_offset;
         uint64_t low = sub_u64(from, base), high = min_u64(sub_u64(to, base), r->len);
         bool holds = low < high && !region_write_overlaps(r, block_of(low), block_of(high - 1)) &&
@@ -445,17 +441,17 @@ bool client_copies_even(Client *c, int rd)
     return top && even;
 }
 
-static bool stripes_good(const Region *r)
+static bool units_good(const Region *r)
 {
     unsigned active = 0;
-    for (unsigned i = 0; i < r->stripe.members; i++) {
-        const Region *of = r->stripe.of[i], *twin = of->mirror.twin;
-        if (of->stripe.parent != r || of->refs)
+    for (unsigned i = 0; i < region_units(r); i++) {
+        const Region *of = region_unit(r, i), *twin = of->mirror.twin;
+        if (of != r && (of->stripe.parent != r || of->refs))
             return false;
         if (twin && (twin->mirror.twin != of || twin->mirror.second == of->mirror.second ||
                      !list_empty(&(of->mirror.second ? of : twin)->writes)))
             return false;
-        active += of->active;
+        active += of != r && of->active;
     }
     return active == r->stripe.active;
 }
@@ -473,7 +469,8 @@ bool client_check(Client *c)
         good &= client_region(c, r->rd) == r;
         good &= !r->active || r->claimed;
         good &= numbers_have(&r->numbers, 0);
-        good &= !r->stripe.of || (!r->active && stripes_good(r));
+        good &= r->stripe.parent || units_good(r);
+        good &= !r->stripe.of || !r->active;
         if (r->claimed) {
             claimed++;
             digest ^= region_claim(r);

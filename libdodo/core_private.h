@@ -697,6 +697,16 @@ static inline Region *region_top(Region *r)
 {
     return r->stripe.parent ? r->stripe.parent : r;
 }
+/* The regions that have, or may have, memory for one that is no member: its members; or itself, and
+ * the other copy if it has one. The first copies come before the second ones. */
+static inline unsigned region_units(const Region *r)
+{
+    return r->stripe.of ? r->stripe.members : r->mirror.twin && !r->stripe.parent ? 2 : 1;
+}
+static inline Region *region_unit(const Region *r, unsigned i)
+{
+    return r->stripe.of ? r->stripe.of[i] : i ? r->mirror.twin : (Region *)(uintptr_t)r;
+}
 /* As the user sees them: of one that has members for its copies alone there are none. */
 static inline unsigned region_stripes(const Region *r)
 {

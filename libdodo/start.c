@@ -33,7 +33,7 @@ void call_close_start(Call *call, Channel *ch, int rd, uint64_t now_ns)
         call_finish(call, -1, EINVAL, "no such region");
         return;
     }
-    if (r->stripe.of) {
+    if (region_units(r) > 1) {
         stripe_close_start(call, r);
         return;
     }

@@ -108,10 +108,9 @@ static void region_story(RegionStory *s, const Region *r)
                        .offset = r->file_offset,
                        .len = r->len,
                        .stripes = region_stripes(r)};
-    region_add(s, r);
-    s->copies = r->stripe.of && r->stripe.of[0]->mirror.twin ? 2 : 1;
-    for (unsigned i = 0; i < r->stripe.members; i++)
-        region_add(s, r->stripe.of[i]);
+    s->copies = r->flags & DODO_MIRROR ? 2 : 1;
+    for (unsigned i = 0; i < region_units(r); i++)
+        region_add(s, region_unit(r, i));
 }
 
 int story_stripe(const Region *r)

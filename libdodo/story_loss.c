@@ -54,7 +54,7 @@ const char *loss_text(enum Loss loss)
 
 static bool still_served(const Region *top)
 {
-    return (top->flags & DODO_FALLBACK) || top->stripe.active > 0;
+    return (top->flags & DODO_FALLBACK) || region_active(top);
 }
 
 void story_loss_add(StoryLoss *l, const Region *r)

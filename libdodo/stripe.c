@@ -245,7 +245,7 @@ static void close_end(Call *call, int result, const char *reason)
 /* Of two copies one is retained: the next opening makes another from it. */
 static void retain_one(const Region *first)
 {
-    if (first->mirror.twin && retain_may_release(first))
+    if (first->mirror.twin && !first->mirror.second && retain_may_release(first))
         first->mirror.twin->retainable = false;
 }
 
@@ -256,11 +256,11 @@ static void close_wait(Call *call)
     Region *r = call->region;
     bool release = false;
     client_lock(c);
-    bool busy = r->refs > 0, active = r->stripe.active > 0;
-    for (unsigned i = 0; i < r->stripe.members; i++)
-        release |= retain_may_release(r->stripe.of[i]);
-    for (unsigned i = 0; i < r->stripe.count; i++)
-        retain_one(r->stripe.of[i]);
+    bool busy = r->refs > 0, active = region_active(r);
+    for (unsigned i = 0; i < region_units(r); i++)
+        release |= retain_may_release(region_unit(r, i));
+    for (unsigned i = 0; i < region_units(r); i++)
+        retain_one(region_unit(r, i));
     client_unlock(c);
     call->need = busy ? NEED_BLOCKED : NEED_NETWORK;
     if (busy)
@@ -310,9 +310,9 @@ static void close_send(Call *call)
 {
     CallGroup *g = &call->group;
     Region *r = call->region;
-    while (g->stripe < r->stripe.members && g->error != EHOSTUNREACH &&
+    while (g->stripe < region_units(r) && g->error != EHOSTUNREACH &&
            g->running < STRIPE_REQUESTS && call_piece_free(call))
-        close_stripe(call, r->stripe.of[g->stripe++]);
+        close_stripe(call, region_unit(r, g->stripe++));
     if (g->running > 0)
         return;
     call->unanswered = g->error == EHOSTUNREACH;
