@@ -212,6 +212,15 @@ const char *host_state_text(unsigned state)
     return state < HOST_STATE_MAX ? texts[state] : "unknown";
 }
 
+const char *region_use_text(unsigned use)
+{
+    static const char *const texts[REGION_USE_MAX] = {[REGION_USE_OPEN] = "open",
+                                                      [REGION_USE_KEPT] = "kept",
+                                                      [REGION_USE_BUSY] = "busy",
+                                                      [REGION_USE_FREEING] = "freeing"};
+    return use < REGION_USE_MAX ? texts[use] : "unknown";
+}
+
 const char *event_kind_text(unsigned kind)
 {
     switch (kind) {

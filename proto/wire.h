@@ -239,6 +239,9 @@ enum Op {
     OP_EXPLAIN = 7,  /* tool -> rmd */
     OP_REPORT = 8,   /* client -> cmd */
     OP_EVENTS = 9,   /* tool -> cmd */
+    OP_MOVES = 10,   /* client -> cmd */
+    OP_DRAIN = 11,   /* tool -> cmd */
+    OP_REGIONS = 12, /* tool -> cmd */
     OP_JOIN = 16,    /* imd -> cmd */
     OP_BEAT = 17,    /* imd -> cmd */
     OP_LISTING = 18, /* imd -> cmd */
@@ -292,6 +295,9 @@ enum RegionFlags {
     REGION_RETAIN = 2,   /* a retained region may be found, this one may be retained */
     REGION_RELEASED = 4, /* has a clean release record: unopened, for the next run */
     REGION_FLAGS_MASK = 7,
+    /* Of OPEN alone, with REGION_RETAIN: a new region, not one kept from an earlier run. A manager
+     * that has never answered OP_MOVES does not know it. */
+    REGION_FRESH = 8,
 };
 
 /* Piggybacked on everything an imd sends to cmd: hints, verified on use. 40 bytes. */
@@ -309,7 +315,7 @@ typedef struct OpOpen {
     FileKey key;
     uint64_t offset; /* in the file */
     uint64_t len;    /* of the region, > 0 */
-    uint32_t flags;  /* REGION_RDONLY, REGION_RETAIN */
+    uint32_t flags;  /* REGION_RDONLY, REGION_RETAIN, REGION_FRESH */
     Stamp stamp;     /* of the file now; a retained region is given only if its stamp is equal */
     uint32_t avoid_count;
     /* Epochs of hosts that the client could not reach of late; of that of the other copy. */
@@ -334,9 +340,14 @@ typedef struct OpAlive {
     uint32_t regions;
     uint64_t digest; /* XOR of region_digest() over the client's regions */
 } OpAlive;
-enum { ALIVE_WANT_LIST = 1 };
+enum {
+    ALIVE_WANT_LIST = 1, /* digests differ, send CLAIMs */
+    /* Some of its regions are on hosts that are being drained: ask OP_MOVES. Older clients do not
+     * decode it: it never stands beside the other one, which all must hear. */
+    ALIVE_MOVE = 2,
+};
 typedef struct OpAliveReply {
-    uint32_t flags; /* ALIVE_WANT_LIST: digests differ, send CLAIMs */
+    uint32_t flags;
 } OpAliveReply;
 
 /* A region in a list of claims; its contribution to the digest of a list. 20 bytes. */
@@ -363,6 +374,19 @@ typedef struct OpClaim {
 } OpClaim; /* the reply has no body */
 
 /* OP_LEAVE: no body either way. */
+
+/* A client asks which hosts its regions are to leave, and says how far it is. */
+enum { MOVES_MAX = 64 };
+typedef struct OpMoves {
+    uint64_t left_bytes;   /* of its regions on those hosts: what is still to be copied */
+    uint64_t copied_bytes; /* by moves, since its start */
+    uint32_t refused;      /* so often in a row no other host had room */
+} OpMoves;
+typedef struct OpMovesReply {
+    uint64_t rate; /* bytes a second that it may copy; 0: no limit */
+    uint32_t count;
+    uint64_t epochs[MOVES_MAX]; /* of hosts that are being drained, where it has regions */
+} OpMovesReply;
 
 /* What a client found wrong with a host. */
 enum HostFault {
@@ -436,6 +460,64 @@ typedef struct OpEventsReply {
     uint32_t count;
     EventEntry events[EVENTS_PAGE_MAX];
 } OpEventsReply;
+
+/* Taking a host out of service: it gets no new regions, clients move those that they have there.
+ * Any repetition is harmless. STATUS_GONE: the manager knows no such host. */
+enum DrainWhat { DRAIN_LOOK, DRAIN_START, DRAIN_CANCEL, DRAIN_WHAT_MAX };
+typedef struct OpDrain {
+    Addr host;     /* as in HostStatus */
+    uint8_t what;  /* enum DrainWhat */
+    uint8_t drop;  /* START: 1: kept regions there are freed */
+    uint64_t rate; /* START: bytes a second that all clients together may copy; 0: no limit */
+} OpDrain;
+enum DrainState { DRAIN_OFF, DRAIN_ON, DRAIN_STATE_MAX };
+/* What is left there. Nothing is, only if all four counts of regions are 0 and @listed is 1. */
+typedef struct OpDrainReply {
+    uint64_t epoch;
+    uint8_t state;  /* enum DrainState */
+    uint8_t listed; /* 0: the host has not said yet which regions it has */
+    uint64_t open_regions, open_bytes;
+    uint64_t kept_regions, kept_bytes;
+    uint64_t busy_regions;             /* that are being allocated, opened, closed or freed */
+    uint64_t host_regions;             /* as the host itself has said last */
+    uint64_t clients;                  /* that have regions open there; of them: */
+    uint64_t asking;                   /* those that sent MOVES within the last dead_ms */
+    uint64_t refused;                  /* of those: for which no other host had room */
+    uint64_t left_bytes, copied_bytes; /* of those: the sums */
+    uint64_t dead_ms; /* a client that is silent for so long is dead: who can, has asked by then */
+} OpDrainReply;
+
+/* The region directory in pages, in an order of its own: regions that come and go neither repeat
+ * nor hide others. A page may be empty and not the last. */
+enum { REGIONS_PAGE_MAX = 16 };
+enum RegionUse {
+    REGION_USE_OPEN,
+    REGION_USE_KEPT,    /* for the next run */
+    REGION_USE_BUSY,    /* being opened or closed */
+    REGION_USE_FREEING, /* nobody's any more */
+    REGION_USE_MAX
+};
+/* "open", as users see it; for unknown numbers, too. */
+const char *region_use_text(unsigned use);
+typedef struct RegionStatus {
+    Addr host; /* as in HostStatus */
+    uint64_t region;
+    uint32_t opening;
+    uint8_t use;          /* enum RegionUse */
+    uint8_t retain;       /* 1: it may be kept when it is closed */
+    Id128 client;         /* null unless it is open */
+    uint64_t offset, len; /* in the file */
+} RegionStatus;
+typedef struct OpRegions {
+    uint64_t cursor; /* 0 starts; then OpRegionsReply.next */
+    Addr host;       /* only what is there; kind ADDR_NONE: anywhere */
+    uint64_t client; /* only what a client has open, by the first bytes of its identity; 0: all */
+} OpRegions;
+typedef struct OpRegionsReply {
+    uint64_t next; /* 0: that was all */
+    uint32_t count;
+    RegionStatus regions[REGIONS_PAGE_MAX];
+} OpRegionsReply;
 
 /* rmd's text about its host in pages. Each page says how long the whole text is and which page it
  * is. The text is the one made when somebody last asked for offset 0. A page shorter than
@@ -554,10 +636,16 @@ typedef struct OpFreeReply {
     X(alive_reply, OpAliveReply)     \
     X(claim, OpClaim)                \
     X(report, OpReport)              \
+    X(moves, OpMoves)                \
+    X(moves_reply, OpMovesReply)     \
     X(status, OpStatus)              \
     X(status_reply, OpStatusReply)   \
     X(events, OpEvents)              \
     X(events_reply, OpEventsReply)   \
+    X(drain, OpDrain)                \
+    X(drain_reply, OpDrainReply)     \
+    X(regions, OpRegions)            \
+    X(regions_reply, OpRegionsReply) \
     X(explain, OpExplain)            \
     X(explain_reply, OpExplainReply) \
     X(host, OpHost)                  \

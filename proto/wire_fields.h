@@ -16,7 +16,8 @@ enum {
     host_addr_SIZE = 1 + 2 + 4 + 16,
     reason_SIZE = 1 + REASON_MAX,
 
-    OPENING_FLAGS = REGION_RDONLY | REGION_RETAIN,
+    OPENING_FLAGS = REGION_RDONLY | REGION_RETAIN, /* of ALLOC and REOPEN */
+    OPEN_FLAGS = OPENING_FLAGS | REGION_FRESH,
 };
 
 #define NUMBER(kind, type)                                  \

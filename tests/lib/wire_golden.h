@@ -178,7 +178,13 @@ static const OpClose golden_close = {
     .address = GOLDEN_ADDRESS, .mode = CLOSE_RELEASE, .stamp = GOLDEN_STAMP};
 static const OpAlive golden_alive = {.regions = 0x01020304, .digest = 0x1112131415161718};
 static const OpReport golden_report = {.epoch = 0x6162636465666768, .fault = HOST_FAULT_SLOW};
+static const OpOpen golden_open_fresh = {.len = 1, .flags = REGION_RETAIN | REGION_FRESH};
 static const OpAliveReply golden_alive_reply = {ALIVE_WANT_LIST};
+static const OpAliveReply golden_alive_reply_move = {ALIVE_MOVE};
+static const OpMoves golden_moves = {
+    .left_bytes = 0x0102030405060708, .copied_bytes = 0x1112131415161718, .refused = 0x21222324};
+static const OpMovesReply golden_moves_reply = {
+    .rate = 0x0102030405060708, .count = 2, .epochs = {0x6162636465666768, 0x1112131415161718}};
 static const OpClaim golden_claim = {.list = 0x01020304,
                                      .page = 1,
                                      .pages = 2,
@@ -216,6 +222,41 @@ static const OpEventsReply golden_events_reply = {
                 .id = 0x6162636465666768,
                 .regions = 0x44,
                 .reason = {"load 2"}}}};
+static const OpDrain golden_drain = {.host = {.kind = ADDR_IP4, .port = 9, .host = {10, 0, 0, 1}},
+                                     .what = DRAIN_START,
+                                     .drop = 1,
+                                     .rate = 0x0102030405060708};
+static const OpDrainReply golden_drain_reply = {.epoch = 0x6162636465666768,
+                                                .state = DRAIN_ON,
+                                                .listed = 1,
+                                                .open_regions = 0x11,
+                                                .open_bytes = 0x1122,
+                                                .kept_regions = 0x22,
+                                                .kept_bytes = 0x2233,
+                                                .busy_regions = 0x33,
+                                                .host_regions = 0x44,
+                                                .clients = 0x55,
+                                                .asking = 0x66,
+                                                .refused = 0x77,
+                                                .left_bytes = 0x88,
+                                                .copied_bytes = 0x99,
+                                                .dead_ms = 0x7530};
+static const OpRegions golden_regions = {
+    .cursor = 0x0102030405060708,
+    .host = {.kind = ADDR_IP4, .port = 9, .host = {10, 0, 0, 1}},
+    .client = 0x1112131415161718};
+static const OpRegions golden_regions_all = {.cursor = 0};
+static const OpRegionsReply golden_regions_reply = {
+    .next = 0x0102030405060708,
+    .count = 1,
+    .regions = {{.host = {.kind = ADDR_IP4, .port = 9, .host = {10, 0, 0, 1}},
+                 .region = 0x1112131415161718,
+                 .opening = 0x21222324,
+                 .use = REGION_USE_OPEN,
+                 .retain = 1,
+                 .client = GOLDEN_ID,
+                 .offset = 0x0000000200000000,
+                 .len = 0x0000000001000000}}};
 static const OpExplain golden_explain = {0x00000400};
 static const OpExplainReply golden_explain_reply = {
     .total = 0x0401, .version = 0x08070605, .len = 3, .text = {0xd1, 0xd2, 0xd3}};
@@ -318,6 +359,9 @@ static const WireGolden wire_goldens[] = {
      HEX_KEY "0000000002000000 0000000100000000 03000000 " HEX_STAMP
              " 02000000 0807060504030201 1817161514131211",
      ""},
+    {"open", "fresh", &golden_open_fresh,
+     "0000000000000000000000000000000000000000000000000000000000000000 0000000000000000 "
+     "0100000000000000 0a000000 0000000000000000 0000000000000000 0000000000000000 00000000", ""},
     {"open_reply", "ip4", &golden_open_reply,
      "01 151e 00000000 0a000001000000000000000000000000 " HEX_ADDRESS "01 2b1a",
      ".. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz " ANY_ADDRESS ".. ...."},
@@ -326,6 +370,11 @@ static const WireGolden wire_goldens[] = {
     {"close", "release", &golden_close, HEX_ADDRESS "01 " HEX_STAMP, ""},
     {"alive", "some", &golden_alive, "04030201 1817161514131211", ""},
     {"alive_reply", "list", &golden_alive_reply, "01000000", "..zzzzzz"},
+    {"alive_reply", "move", &golden_alive_reply_move, "02000000", "..zzzzzz"},
+    {"moves", "some", &golden_moves, "0807060504030201 1817161514131211 24232221 00000000",
+     "................ ................ ........ zzzzzzzz"},
+    {"moves_reply", "two hosts", &golden_moves_reply,
+     "0807060504030201 02000000 6867666564636261 1817161514131211", ""},
     {"report", "slow", &golden_report, "6867666564636261 01 00000000000000",
      "................ .. zzzzzzzzzzzzzz"},
     {"claim", "second page", &golden_claim,
@@ -349,6 +398,23 @@ static const WireGolden wire_goldens[] = {
      "6867666564636261 4400000000000000 06 6c6f61642032",
      "................ ................ ........ "
      "................ ................ .. .. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz"},
+    {"drain", "start", &golden_drain,
+     "01 0900 00000000 0a000001000000000000000000000000 01 01 000000000000 0807060504030201",
+     ".. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz .. .. zzzzzzzzzzzz"},
+    {"drain_reply", "on", &golden_drain_reply,
+     "6867666564636261 01 01 000000000000 1100000000000000 2211000000000000 2200000000000000 "
+     "3322000000000000 3300000000000000 4400000000000000 5500000000000000 6600000000000000 "
+     "7700000000000000 8800000000000000 9900000000000000 3075000000000000",
+     "................ .. .. zzzzzzzzzzzz"},
+    {"regions", "filtered", &golden_regions,
+     "0807060504030201 01 0900 00000000 0a000001000000000000000000000000 1817161514131211",
+     "................ .. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz"},
+    {"regions", "all", &golden_regions_all,
+     "0000000000000000 00 0000 00000000 00000000000000000000000000000000 0000000000000000", ""},
+    {"regions_reply", "one region", &golden_regions_reply,
+     "0807060504030201 01000000 01 0900 00000000 0a000001000000000000000000000000 "
+     "1817161514131211 24232221 00 01 " HEX_ID "0000000002000000 0000000100000000",
+     "................ ........ .. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz"},
     {"explain", "offset", &golden_explain, "00040000", ""},
     {"explain_reply", "some", &golden_explain_reply, "01040000 05060708 03000000 d1d2d3", ""},
     {"explain_reply", "past the end", &golden_explain_reply_past, "01040000 00000000 00000000", ""},

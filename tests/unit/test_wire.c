@@ -408,7 +408,9 @@ TEST(ranges__client_bodies)
         {"open", "both flags", "end at 2^64 - 1", 32, "fffffffeffffffff", true},
         {"open", "both flags", "end past 2^64 - 1", 32, "000000ffffffffff", false},
         {"open", "both flags", "released", 48, "04", false},
-        {"open", "both flags", "an unknown flag", 51, "80", false},
+        {"open", "both flags", "fresh", 48, "0a", true},
+        {"open", "both flags", "an unknown flag", 48, "10", false},
+        {"open", "both flags", "the highest flag", 51, "80", false},
 
         {"open_reply", "ip4", "an unknown kind of host", 0, "05 151e 00000000 00000000", false},
         {"open_reply", "ip4", "a host of the simulation", 0, "04 151e 00000000 0a00 0000", true},
@@ -426,7 +428,12 @@ TEST(ranges__client_bodies)
         {"close", "release", "an unknown mode", 36, "02", false},
 
         {"alive_reply", "list", "no flag", 0, ZERO4, true},
-        {"alive_reply", "list", "an unknown flag", 0, "02", false},
+        {"alive_reply", "list", "both flags", 0, "03", true},
+        {"alive_reply", "list", "an unknown flag", 0, "04", false},
+
+        {"moves_reply", "two hosts", "no host", 8, "00000000", false},
+        {"moves_reply", "two hosts", "more hosts than bytes", 8, "03000000", false},
+        {"moves_reply", "two hosts", "an absurd number of hosts", 8, "ffffffff", false},
 
         {"claim", "second page", "a page past the last", 4, "02000000", false},
         {"claim", "second page", "no pages", 4, ZERO4 ZERO4, false},
@@ -457,6 +464,35 @@ TEST(ranges__client_bodies)
         {"events_reply", "one event", "no text", 77, "1b", false},
     };
     assert_int_equal(ADDR_KIND_MAX, 5);
+    CHECK_PATCHES(patches);
+}
+
+TEST(ranges__drains_and_regions)
+{
+    enum { HOST = 23, ENTRY = 12, USE = ENTRY + HOST + 12, OFFSET = USE + 18 };
+    static const Patch patches[] = {
+        {"drain", "start", "no host", 0, "00 0000 00000000 00000000", false},
+        {"drain", "start", "a look", HOST, "00", true},
+        {"drain", "start", "a cancel", HOST, "02", true},
+        {"drain", "start", "an unknown wish", HOST, "03", false},
+        {"drain", "start", "no drop", HOST + 1, "00", true},
+        {"drain", "start", "more than drop", HOST + 1, "02", false},
+        {"drain_reply", "on", "off", 8, "00", true},
+        {"drain_reply", "on", "an unknown state", 8, "02", false},
+        {"drain_reply", "on", "not listed", 9, "00", true},
+        {"drain_reply", "on", "more than listed", 9, "02", false},
+
+        {"regions", "filtered", "an unknown kind of host", 8, "05", false},
+        {"regions", "all", "a port of no host", 9, "01", false},
+        {"regions_reply", "one region", "none of what follows", 8, "00000000", false},
+        {"regions_reply", "one region", "more regions than bytes", 8, "02000000", false},
+        {"regions_reply", "one region", "an absurd number of regions", 8, "ffffffff", false},
+        {"regions_reply", "one region", "the last known use", USE, "03", true},
+        {"regions_reply", "one region", "an unknown use", USE, "04", false},
+        {"regions_reply", "one region", "more than retain", USE + 1, "02", false},
+        {"regions_reply", "one region", "no length", OFFSET + 8, ZERO8, false},
+        {"regions_reply", "one region", "end past 2^64 - 1", OFFSET, "000000ffffffffff", false},
+    };
     CHECK_PATCHES(patches);
 }
 
@@ -513,6 +549,7 @@ TEST(ranges__imd_bodies)
         {"alloc", "evict", "no length", 56, ZERO8, false},
         {"alloc", "evict", "end past 2^64 - 1", 48, "000000ffffffffff", false},
         {"alloc", "evict", "released", 64, "04", false},
+        {"alloc", "evict", "fresh", 64, "08", false},
         {"alloc", "evict", "no eviction", 68, "00", true},
         {"alloc", "evict", "more than evict", 68, "02", false},
 
@@ -570,6 +607,14 @@ TEST(full__largest_lists_fit_a_body)
     }
     check_full("events_reply", &events, 20 + EVENTS_PAGE_MAX * (57 + REASON_MAX));
 
+    OpMovesReply moves = {.count = MOVES_MAX};
+    check_full("moves_reply", &moves, 12 + MOVES_MAX * 8);
+
+    OpRegionsReply regions = {.count = REGIONS_PAGE_MAX};
+    for (unsigned i = 0; i < REGIONS_PAGE_MAX; i++)
+        regions.regions[i] = (RegionStatus){.host = addr_sim((uint16_t)i, 7), .len = i + 1};
+    check_full("regions_reply", &regions, 12 + REGIONS_PAGE_MAX * 69);
+
     OpExplainReply page = {.total = EXPLAIN_MAX, .len = EXPLAIN_PAGE_MAX};
     memset(page.text, 'a', sizeof page.text);
     check_full("explain_reply", &page, 12 + EXPLAIN_PAGE_MAX);
@@ -610,6 +655,8 @@ TEST(full__one_element_more_is_refused)
     check_one_too_many("claim", "second page", 12, 24, 20, CLAIM_NAMES_MAX);
     check_one_too_many("status_reply", "one host", 32, 36, 87, STATUS_HOSTS_MAX);
     check_one_too_many("events_reply", "one event", 16, 20, 63, EVENTS_PAGE_MAX);
+    check_one_too_many("moves_reply", "two hosts", 8, 12, 8, MOVES_MAX);
+    check_one_too_many("regions_reply", "one region", 8, 12, 69, REGIONS_PAGE_MAX);
     check_one_too_many("join", "two threads", 48, 52, 2, JOIN_PORTS_MAX);
     check_one_too_many("listing", "one released", 52, 64, 122, LISTING_MAX);
 }
