@@ -9,17 +9,6 @@
 #include "libdodo/mirror.h"
 #include "libdodo/story.h"
 
-enum OwnCall {
-    OWN_ALIVE,
-    OWN_CLAIM,
-    OWN_FILL,
-    OWN_REOPEN,
-    OWN_PREFETCH,
-    OWN_REPORT,
-    OWN_HEAL,
-    OWN_LOOK
-};
-
 static void alive_step(Call *call, uint64_t now_ns);
 static void claim_step(Call *call, uint64_t now_ns);
 static void fill_step(Call *call, uint64_t now_ns);
@@ -30,23 +19,6 @@ static const CallOps claim_ops = {.step = claim_step};
 static const CallOps fill_ops = {.step = fill_step};
 static const CallOps reopen_ops = {.step = reopen_step};
 static const CallOps report_ops = {.step = report_step};
-
-static Call *own_start(Channel *ch, enum OwnCall which, const CallOps *ops)
-{
-    Call *call = &ch->own[which];
-    call_init(call, ch, ops);
-    call_attach(call);
-    ch->own_busy[which] = true;
-    return call;
-}
-
-static void settle(Client *c, uint64_t id)
-{
-    client_lock(c);
-    numbers_end(&c->ids, id);
-    client_unlock(c);
-    c->hooks.wake(c->hooks.ctx);
-}
 
 static void manager_heard(Client *c)
 {
@@ -108,8 +80,17 @@ static void alive_start(Channel *ch, uint64_t now_ns)
     look_around(ch, now_ns);
     uint8_t body[WIRE_BODY_MAX];
     size_t n = wire_alive_encode(&alive, body);
-    run_request(own_start(ch, OWN_ALIVE, &alive_ops), id, OP_ALIVE, body, n, &c->config.request,
+    run_request(call_own(ch, OWN_ALIVE, &alive_ops), id, OP_ALIVE, body, n, &c->config.request,
                 now_ns);
+}
+
+static void alive_answered(Channel *ch, uint32_t flags)
+{
+    Client *c = ch->client;
+    ch->want_list |= flags & ALIVE_WANT_LIST;
+    client_lock(c);
+    c->moves.wanted = flags & ALIVE_MOVE;
+    client_unlock(c);
 }
 
 static void alive_step(Call *call, uint64_t now_ns)
@@ -121,10 +102,10 @@ static void alive_step(Call *call, uint64_t now_ns)
         return;
     const Request *q = &call->state->u.request;
     if (result == RUN_DONE && wire_alive_reply_decode(q->answer, q->answer_len, &reply) == 0)
-        ch->want_list |= reply.flags & ALIVE_WANT_LIST;
+        alive_answered(ch, reply.flags);
     if (result == RUN_DONE)
         manager_heard(ch->client);
-    settle(ch->client, call->state->id);
+    client_settle(ch->client, call->state->id);
     call_finish(call, 0, 0, NULL);
 }
 
@@ -172,7 +153,7 @@ static bool claim_page(Call *call, uint64_t now_ns)
 
 static void claim_start(Channel *ch, uint64_t now_ns)
 {
-    Call *call = own_start(ch, OWN_CLAIM, &claim_ops);
+    Call *call = call_own(ch, OWN_CLAIM, &claim_ops);
     ch->want_list = false;
     ch->lists++;
     if (!claim_snapshot(ch->client, call->state) || !claim_page(call, now_ns))
@@ -184,7 +165,7 @@ static void claim_step(Call *call, uint64_t now_ns)
     enum RunResult result = run_step(call, now_ns);
     if (result == RUN_RUNNING)
         return;
-    settle(call->channel->client, call->state->id);
+    client_settle(call->channel->client, call->state->id);
     call->state->claim.page++;
     if (result != RUN_DONE || !claim_page(call, now_ns))
         call_finish(call, 0, 0, NULL);
@@ -222,7 +203,7 @@ static void fill_start(Channel *ch, uint64_t now_ns)
     client_unlock(c);
     if (!wanted)
         return;
-    Call *call = own_start(ch, OWN_FILL, &fill_ops);
+    Call *call = call_own(ch, OWN_FILL, &fill_ops);
     call->state->read.fill = item;
     run_write(call, &item->to.host, &item->to.address, WRITE_FILL, item->offset, item->data,
               item->len, item->to.counter, now_ns);
@@ -307,7 +288,7 @@ static void heal_begin(Channel *ch, uint64_t now_ns)
     FillItem *item;
     if (!heal_start(ch->client, now_ns, &from, &item))
         return;
-    Call *call = own_start(ch, OWN_HEAL, &heal_ops);
+    Call *call = call_own(ch, OWN_HEAL, &heal_ops);
     CallState *st = call->state;
     st->rd = from.rd;
     st->read.counter = from.counter;
@@ -325,7 +306,7 @@ static void look_begin(Channel *ch, uint64_t now_ns)
         buf = malloc(len);
     if (!buf)
         return;
-    Call *call = own_start(ch, OWN_LOOK, &look_ops);
+    Call *call = call_own(ch, OWN_LOOK, &look_ops);
     call->state->rd = copy.rd;
     call->state->read.edges = buf;
     call->state->read.asked_ns = now_ns;
@@ -371,6 +352,7 @@ static void reopen_start(Channel *ch, uint64_t now_ns)
     Client *c = ch->client;
     uint8_t body[WIRE_BODY_MAX];
     uint64_t next, apart = 0;
+    bool fresh = false;
     size_t n = 0;
     int rd = -1;
     client_lock(c);
@@ -379,9 +361,10 @@ static void reopen_start(Channel *ch, uint64_t now_ns)
     if (id) {
         const Region *twin = mirror_other(r);
         apart = twin ? twin->address.epoch : 0;
+        fresh = c->moves.known && move_target(c, r) && twin->retainable;
         /* Never a retained region: the file may have been written since. */
-        n = open_body(c, &r->key, &r->stamp, r->file_offset, r->len, r->flags & DODO_RDONLY, false,
-                      apart, now_ns, body);
+        n = open_body(c, &r->key, &r->stamp, r->file_offset, r->len, r->flags,
+                      fresh ? REGION_RETAIN | REGION_FRESH : 0, apart, now_ns, body);
         rd = r->rd;
     }
     if (r) /* also when all ids are in use: its turn comes again */
@@ -389,9 +372,10 @@ static void reopen_start(Channel *ch, uint64_t now_ns)
     client_unlock(c);
     if (!id)
         return;
-    Call *call = own_start(ch, OWN_REOPEN, &reopen_ops);
+    Call *call = call_own(ch, OWN_REOPEN, &reopen_ops);
     call->state->rd = rd;
     call->state->open.apart = apart;
+    call->state->open.fresh = fresh;
     run_request(call, id, OP_OPEN, body, n, &c->config.request, now_ns);
 }
 
@@ -419,10 +403,12 @@ static void reopen_step(Call *call, uint64_t now_ns)
     client_lock(c);
     Region *r = client_region(c, st->rd);
     bool together = got && r && mirror_together(r, reply.address.epoch);
+    if (r)
+        move_answered(c, r, got);
     bool back = got && r && region_wants_memory(r) && !together;
     if (back) {
         client_region_activate(c, r, &reply, false, now_ns);
-        r->retainable = false; /* not asked for as one to be retained: it cannot be released */
+        r->retainable = st->open.fresh; /* else it was not asked for as one, and cannot be */
     }
     reopen_refract(c, got && !together, st->open.apart, now_ns);
     c->manager_late &= result != RUN_DONE && result != RUN_REFUSED;
@@ -449,7 +435,7 @@ static void report_start(Channel *ch, uint64_t now_ns)
         n = wire_report_encode(&c->reports[--c->reports_count], body);
     client_unlock(c);
     if (id)
-        run_request(own_start(ch, OWN_REPORT, &report_ops), id, OP_REPORT, body, n,
+        run_request(call_own(ch, OWN_REPORT, &report_ops), id, OP_REPORT, body, n,
                     &c->config.request, now_ns);
 }
 
@@ -458,7 +444,7 @@ static void report_step(Call *call, uint64_t now_ns)
 {
     if (run_step(call, now_ns) == RUN_RUNNING)
         return;
-    settle(call->channel->client, call->state->id);
+    client_settle(call->channel->client, call->state->id);
     call_finish(call, 0, 0, NULL);
 }
 
@@ -470,7 +456,7 @@ static void prefetch_begin(Channel *ch)
     FillItem *item;
     if (!prefetch_start(ch->client, &r, &item))
         return;
-    Call *call = own_start(ch, OWN_PREFETCH, &prefetch_ops);
+    Call *call = call_own(ch, OWN_PREFETCH, &prefetch_ops);
     call->region = r;
     call->state->read.fill = item;
     call_need_file(call, NEED_FILE_READ, r->file, item->data, item->len,
@@ -484,8 +470,13 @@ void background_step(Channel *ch, uint64_t now_ns)
     story_step(ch->client, now_ns);
     if (ch->scout.over)
         end_look(ch);
+    moves_step(ch->client, now_ns);
     if (!ch->own_busy[OWN_REPORT])
         report_start(ch, now_ns);
+    if (!ch->own_busy[OWN_MOVES])
+        moves_ask(ch, now_ns);
+    if (!ch->own_busy[OWN_FREE])
+        moves_free(ch, now_ns);
     if (!ch->own_busy[OWN_ALIVE] && now_ns >= ch->alive_at_ns)
         alive_start(ch, now_ns);
     if (!ch->own_busy[OWN_CLAIM] && ch->want_list)
@@ -518,6 +509,7 @@ uint64_t background_deadline(Channel *ch)
     bool keep = c->claimed > 0 || c->alive_due;
     bool fills = !list_empty(&c->fills), prefetches = prefetch_due(c);
     bool reports = c->reports_count > 0 && numbers_have(&c->ids, 1);
+    deadline = min_u64(deadline, moves_due(ch));
     Region *due = ch->own_busy[OWN_REOPEN] ? NULL : reopen_due(c, 0, &reopen);
     if (!ch->own_busy[OWN_HEAL])
         heal = heal_due(c);

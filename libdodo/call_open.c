@@ -15,14 +15,12 @@
 enum OpenPhase { OPEN_ENTER, OPEN_LOADING };
 
 size_t open_body(const Client *c, const FileKey *key, const Stamp *stamp, uint64_t offset,
-                 uint64_t len, unsigned flags, bool retainable, uint64_t apart, uint64_t now_ns,
+                 uint64_t len, unsigned flags, uint32_t keep, uint64_t apart, uint64_t now_ns,
                  uint8_t *out)
 {
-    OpOpen open = {.key = *key, .offset = offset, .len = len, .stamp = *stamp};
+    OpOpen open = {.key = *key, .offset = offset, .len = len, .flags = keep, .stamp = *stamp};
     if (flags & DODO_RDONLY)
         open.flags |= REGION_RDONLY;
-    if ((flags & DODO_RETAIN) && retainable)
-        open.flags |= REGION_RETAIN;
     if (apart && RULE(MIRROR_APART))
         open.avoid[open.avoid_count++] = apart;
     for (unsigned i = 0; i < OPEN_AVOID_MAX && open.avoid_count < OPEN_AVOID_MAX; i++)
@@ -244,9 +242,10 @@ static bool open_begin(Call *call, uint64_t now_ns)
     bool fallback = (st->open.flags & DODO_FALLBACK) || twin, late = fallback && c->manager_late;
     uint64_t id = refracting || late ? 0 : numbers_take(&c->ids);
     uint8_t body[WIRE_BODY_MAX];
+    bool keep = (st->open.flags & DODO_RETAIN) && st->open.given.retainable;
     size_t n =
         open_body(c, &st->open.given.key, &st->open.given.stamp, st->open.offset, st->open.len,
-                  st->open.flags, st->open.given.retainable, st->open.apart, now_ns, body);
+                  st->open.flags, keep ? REGION_RETAIN : 0, st->open.apart, now_ns, body);
     client_unlock(c);
     if (refracting) {
         open_no_memory(call, story_refracting, now_ns);

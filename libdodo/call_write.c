@@ -431,8 +431,11 @@ static enum WriteEntry write_try(Call *call, uint64_t first, uint64_t last)
         call->channel->client->stats.blocked++;
         return ENTRY_BEHIND_OTHERS;
     }
-    if (mirror_other(r) && !call_piece_free(call))
-        return ENTRY_NO_STATE;
+    if (mirror_other(r)) {
+        call->group.on = true; /* it looks at its twin in each step, and for a state for that */
+        if (!call_piece_free(call))
+            return ENTRY_NO_STATE;
+    }
     record_enter(call, first, last);
     return ENTRY_MADE;
 }
@@ -551,7 +554,6 @@ void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, s
     CallState *st = call->state;
     call->ops = &write_ops;
     call->region = r;
-    call->group.on = r->mirror.twin;          /* it looks at its twin in each step */
     st->user.buf = (uint8_t *)(uintptr_t)buf; /* only read */
     st->user.offset = offset;
     st->user.len = len;

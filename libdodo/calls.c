@@ -114,6 +114,15 @@ static void call_drop_state(Call *call)
     call->channel->states_free[i / 64] |= (uint64_t)1 << i % 64;
 }
 
+Call *call_own(Channel *ch, enum OwnCall which, const CallOps *ops)
+{
+    Call *call = &ch->own[which];
+    call_init(call, ch, ops);
+    call_attach(call);
+    ch->own_busy[which] = true;
+    return call;
+}
+
 void call_finish(Call *call, ssize_t result, int error, const char *reason)
 {
     Channel *ch = call->channel;

@@ -81,24 +81,47 @@ void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool
     mirror_joined(c, r, now_ns);
 }
 
-void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
+/* Where one copy is enough, the other place is spare: that of the copy that is left with none. */
+static void one_is_enough(Region *r)
 {
-    if (!r->active)
+    Region *twin = r->mirror.twin;
+    if (!twin || (r->flags & DODO_MIRROR))
         return;
+    r->mirror.spare = twin->active;
+    twin->mirror.spare = !twin->active;
+    if (!twin->active)
+        list_remove(&twin->idle);
+}
+
+static void memory_gone(Client *c, Region *r, uint64_t now_ns)
+{
     client_region_unclaim(c, r);
+    one_is_enough(r);
     client_region_idle(c, r, now_ns);
     mirror_lost(c, r);
     r->blocks.filled_count = 0;
     free(r->blocks.filled);
     r->blocks.filled = NULL;
     checks_end(r);
-    c->stats.regions_lost++;
     c->losses++;
+}
+
+void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
+{
+    if (!r->active)
+        return;
+    memory_gone(c, r, now_ns);
+    c->stats.regions_lost++;
+}
+
+void client_region_retire(Client *c, Region *r, uint64_t now_ns)
+{
+    memory_gone(c, r, now_ns);
 }
 
 bool region_wants_memory(const Region *r)
 {
-    return !r->active && !r->stripe.of &&
+    return !r->active && !r->stripe.of && !r->mirror.spare &&
            !(r->stripe.parent ? r->stripe.parent->closing : r->closing) && region_file_serves(r);
 }
 

@@ -32,6 +32,7 @@ Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks
     list_init(&c->uneven);
     list_init(&c->copies);
     list_init(&c->fills);
+    list_init(&c->moves.under_way);
     numbers_init(&c->ids, 1);
     credit_init(&c->credit, config->credit_cap_bytes);
     return c;
@@ -187,6 +188,7 @@ int client_region_new(Client *c, Region **ret)
     list_init(&region->idle);
     list_init(&region->mirror.uneven);
     list_init(&region->mirror.heard);
+    list_init(&region->mirror.moving);
     list_push_back(&c->regions, &region->link);
     c->table[index] = region;
     c->free_hint = index + 1;
@@ -205,6 +207,7 @@ void client_region_remove(Client *c, Region *r)
     list_remove(&r->idle);
     list_remove(&r->mirror.uneven);
     list_remove(&r->mirror.heard);
+    list_remove(&r->mirror.moving);
     c->table[index] = NULL;
     c->generations[index] = (uint16_t)((c->generations[index] + 1) % RD_GENERATIONS);
     if (index < c->free_hint)
@@ -447,6 +450,9 @@ static bool units_good(const Region *r)
     for (unsigned i = 0; i < region_units(r); i++) {
         const Region *of = region_unit(r, i), *twin = of->mirror.twin;
         if (of != r && (of->stripe.parent != r || of->refs))
+            return false;
+        if (twin && !(r->flags & DODO_MIRROR) &&
+            (of->mirror.spare ? of->active || twin->mirror.spare : 0))
             return false;
         if (twin && (twin->mirror.twin != of || twin->mirror.second == of->mirror.second ||
                      !list_empty(&(of->mirror.second ? of : twin)->writes)))

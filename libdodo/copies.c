@@ -20,6 +20,13 @@
 #define PATIENCE_NS (30 * NS_PER_MS)
 enum { PATIENCE_ANSWERS = 8 };
 
+void mirror_pair(Region *first, Region *second)
+{
+    first->mirror.twin = second;
+    second->mirror.twin = first;
+    second->mirror.second = true;
+}
+
 /* ---- what is filled ------------------------------------------------------------------------- */
 
 bool region_has_filled(const Region *r, uint64_t block)
@@ -157,7 +164,8 @@ void mirror_heard(Client *c, Region *r, uint64_t now_ns)
         return;
     r->mirror.heard_ns = now_ns;
     list_remove(&r->mirror.heard);
-    list_push_back(&c->copies, &r->mirror.heard);
+    if (!r->mirror.twin->mirror.spare)
+        list_push_back(&c->copies, &r->mirror.heard);
 }
 
 uint64_t mirror_patience_ns(const Client *c, const Region *r)
@@ -168,7 +176,7 @@ uint64_t mirror_patience_ns(const Client *c, const Region *r)
 
 void mirror_silent(Client *c, Region *r)
 {
-    if (!r->active)
+    if (!r->active || r->mirror.twin->mirror.spare)
         return;
     r->mirror.heard_ns = 0;
     list_remove(&r->mirror.heard);

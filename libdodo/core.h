@@ -93,6 +93,7 @@ typedef struct ClientStats {
     uint64_t extents;    /* reads that brought what was announced around them */
     uint64_t turns;      /* reads that went on at the other copy */
     uint64_t heals;      /* pieces read from one copy for the other */
+    uint64_t moves;      /* copies that left a host which is drained */
 } ClientStats;
 void client_stats(Client *c, ClientStats *ret);
 /* Invariants, for tests: digests, lists and counts agree. */

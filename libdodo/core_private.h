@@ -20,18 +20,18 @@ enum {
     WRITE_WINDOW_CHUNKS = 32,       /* of one mwrite under way at once */
     FILL_RUN_BLOCKS = 64,           /* blocks read from the file and offered in one piece */
     EXTENT_BYTES = 1 << 20,         /* ... one piece after the other, where they were announced */
-    BACKGROUND_CALLS = 8,           /* alive, claim, fill, reopen, prefetch, report, heal, look */
     REPORTS_MAX = 4,                /* of hosts, that wait to be sent; more are not taken */
     PREFETCH_RANGES_MAX = 64,       /* hints that wait; more are not taken */
     PREFETCH_LOOK_BLOCKS = 1 << 13, /* looked at in one go for one that is not filled */
     SAFE_DATAGRAM = 1232,           /* fits every path: IPv6's least MTU less its headers */
     PIECES_EXTRA = 15,              /* states of a channel for pieces, besides one a call */
-    STATES_MAX = CHANNEL_CALLS_MAX + PIECES_EXTRA + BACKGROUND_CALLS,
     VECTOR_SMALL_BYTES = 4 * WIRE_BLOCK_SIZE, /* shorter buffers are gathered, up to a chunk */
     STRIPES_MAX = 1024,                       /* of a region */
     STRIPE_REQUESTS = 16,                     /* to the manager at once, for one region */
     WINDOW_TURNS_MAX = 4,                     /* of one window of a read, from copy to copy */
-    LONE_SOONER = 16, /* a second copy is tried for so much more often than other regions */
+    MOVES_AT_ONCE = 4,                        /* regions: while one is opened, others are copied */
+    MOVES_DONE_MAX = 16, /* given up, not freed yet; more wait to be given up */
+    LONE_SOONER = 16,    /* a second copy is tried for so much more often than other regions */
 };
 
 /* One write under way, linked in its region: its blocks are not read remotely meanwhile. */
@@ -71,6 +71,8 @@ typedef struct Stripes {
 typedef struct Mirror {
     struct Region *twin;  /* the other one; NULL: there are no copies */
     bool second;          /* the other one comes first: it has what both share */
+    bool spare;           /* no memory is wanted for it, but for the other one (move.c) */
+    ListNode moving;      /* in Client.moves.under_way: its memory is to be elsewhere */
     uint64_t answer_ns;   /* how long a short read took of late; 0: not known */
     uint64_t asked_ns;    /* since when it owes an answer; 0: it owes none */
     uint64_t answered_ns; /* when it last gave one to a read */
@@ -158,6 +160,23 @@ typedef struct StorySum {
     uint64_t until_ns; /* the end of the period; 0: not in use */
 } StorySum;
 
+/* Regions leave hosts that are being drained (move.c). */
+typedef struct Moves {
+    bool wanted; /* the manager said that there are such hosts, and was not asked which, */
+    bool known;  /* it has answered that question: it knows of moves */
+    uint64_t hosts[MOVES_MAX]; /* their epochs */
+    unsigned hosts_count;
+    uint64_t until_ns;      /* what it said holds so long */
+    uint64_t rate, pace_ns; /* bytes a second, 0: as it comes; nothing is copied before */
+    ListNode under_way;     /* of Region */
+    unsigned at;            /* the next place of the table that is looked at */
+    unsigned count_at;      /* ... for what there is left to copy */
+    uint64_t counted, left_blocks, copied_bytes;
+    unsigned refused; /* openings elsewhere in a row that found no room */
+    RegionAddress done[MOVES_DONE_MAX];
+    unsigned done_count;
+} Moves;
+
 /* What the log (story.h) has said, and waits to say. */
 typedef struct Story {
     enum { MANAGER_NEW, MANAGER_THERE, MANAGER_LOST } manager_is;
@@ -203,6 +222,7 @@ struct Client {
     ListNode fills;
     size_t fill_bytes;
     PrefetchList prefetch;
+    Moves moves;
     Story story;
     bool alive_due; /* something for cmd to know before the next keep-alive */
     ClientStats stats;
@@ -319,6 +339,7 @@ typedef struct CallWrite {
 
 typedef struct CallOpen {
     uint64_t apart; /* the epoch of the other copy's host; 0: there is none */
+    bool fresh;     /* it may be retained as the other one may */
     FileGiven given;
     OpOpenReply reply; /* while the record is read */
     uint64_t len, offset;
@@ -372,6 +393,21 @@ typedef struct CallState {
     } u;
 } CallState;
 
+/* The background's own calls, one of each kind at most. */
+enum OwnCall {
+    OWN_ALIVE,
+    OWN_CLAIM,
+    OWN_FILL,
+    OWN_REOPEN,
+    OWN_PREFETCH,
+    OWN_REPORT,
+    OWN_HEAL,
+    OWN_LOOK,
+    OWN_MOVES,
+    OWN_FREE,
+    BACKGROUND_CALLS
+};
+
 /* What a kind of call does; NULL where it has no use for it. */
 typedef struct CallOps {
     void (*step)(Call *call, uint64_t now_ns); /* called until nothing changes */
@@ -381,6 +417,8 @@ typedef struct CallOps {
     void (*piece_over)(Call *piece, ssize_t result, int error, const char *reason);
     bool (*cancel)(Call *call); /* see call_cancel() */
 } CallOps;
+
+enum { STATES_MAX = CHANNEL_CALLS_MAX + PIECES_EXTRA + BACKGROUND_CALLS };
 
 struct Channel {
     Client *client;
@@ -435,6 +473,7 @@ void client_log(Client *c, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Whether anybody reads lines of this level. */
 bool client_logs(Client *c, int level);
+void client_settle(Client *c, uint64_t id); /* this request is over */
 /* All below under the lock. */
 Region *client_region(Client *c, int rd);      /* NULL: not open */
 Region *client_user_region(Client *c, int rd); /* ... or closing, or a stripe: none of a user's */
@@ -449,7 +488,9 @@ Region *region_part(Region *r, uint64_t offset, uint64_t *ret_inner);
 uint64_t region_claim(const Region *r); /* the share of an active one in Client.digest */
 void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool reused,
                             uint64_t now_ns);
-void client_region_deactivate(Client *c, Region *r, uint64_t now_ns);
+void client_region_deactivate(Client *c, Region *r, uint64_t now_ns); /* it is lost */
+/* The other copy has all that it has: its memory is given up. */
+void client_region_retire(Client *c, Region *r, uint64_t now_ns);
 void client_region_unclaim(Client *c, Region *r);
 /* It has no memory now; the background tries again later, if it is of the kind. */
 void client_region_idle(Client *c, Region *r, uint64_t now_ns);
@@ -600,6 +641,8 @@ void run_end(Call *call);
 /* ---- calls.c: a call's place on its channel ---- */
 void call_init(Call *call, Channel *ch, const CallOps *ops);
 void call_attach(Call *call); /* with a state */
+/* The background's own call of this kind, none of which is under way; with a state. */
+Call *call_own(Channel *ch, enum OwnCall which, const CallOps *ops);
 void call_attach_group(Call *call);
 /* A piece of a group, with a state; only while there is one for it. What it does is set next. */
 bool call_piece_free(const Call *call);
@@ -681,10 +724,11 @@ bool prefetch_extent(Client *c, Region *r, uint64_t least, uint64_t *start, uint
  */
 enum OpenAnswer { OPEN_ANSWER_GOOD, OPEN_ANSWER_SENSELESS, OPEN_ANSWER_ELSEWHERE };
 enum OpenAnswer open_answer(const Client *c, const Request *q, OpOpenReply *ret);
-/* Under the lock: the OPEN request of a region, for mopen and for establishing it again. @apart:
- * the epoch of a host that it must not be on; 0: none. */
+/* Under the lock: the OPEN request of a region, for mopen and for establishing it again. @flags:
+ * DODO_*; @keep: REGION_RETAIN, REGION_FRESH; @apart: the epoch of a host that it must not be on;
+ * 0: none. */
 size_t open_body(const Client *c, const FileKey *key, const Stamp *stamp, uint64_t offset,
-                 uint64_t len, unsigned flags, bool retainable, uint64_t apart, uint64_t now_ns,
+                 uint64_t len, unsigned flags, uint32_t keep, uint64_t apart, uint64_t now_ns,
                  uint8_t *out);
 
 static inline bool region_address_equal(const RegionAddress *a, const RegionAddress *b)

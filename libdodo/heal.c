@@ -54,7 +54,7 @@ uint64_t heal_due(Client *c)
         if (due <= HEAL_NOW_NS) /* there may be thousands */
             break;
     }
-    return due;
+    return due == TIME_NEVER ? due : moves_pace(c, due);
 }
 
 static uint64_t heal_due_ns(Region *r, uint64_t now_ns)
@@ -120,7 +120,7 @@ static FillItem *heal_next(const Client *c, Region *to, uint64_t now_ns)
 {
     const Region *from = mirror_other(to);
     uint64_t most = heal_blocks_max(c);
-    if (!to->active || !from || to->stripe.parent->closing || !to->blocks.filled ||
+    if (!to->active || !from || region_top(to)->closing || !to->blocks.filled ||
         !from->blocks.filled || most == 0) {
         list_remove(&to->mirror.uneven);
         return NULL;
@@ -155,11 +155,12 @@ bool heal_start(Client *c, uint64_t now_ns, FillTarget *ret_from, FillItem **ret
         to->mirror.heal_ns = HEAL_NOW_NS; /* until it has no more */
         break;
     }
-    if (to && heal_may(c))
+    if (to && heal_may(c) && moves_pace(c, now_ns) <= now_ns)
         *ret_item = heal_next(c, to, now_ns);
     if (*ret_item) {
         *ret_from = fill_target(to->mirror.twin);
         c->stats.heals++;
+        moves_copied(c, to, (*ret_item)->len, now_ns);
     }
     client_unlock(c);
     return *ret_item != NULL;

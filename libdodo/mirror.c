@@ -16,7 +16,7 @@ bool mirror_look_start(Client *c, uint64_t now_ns, FillTarget *ret, size_t *ret_
     client_lock(c);
     Region *r = CONTAINER_OF(c->copies.next, Region, mirror.heard);
     bool due = mirror_look_due(c) <= now_ns;
-    if (due && !r->active) { /* it is being closed */
+    if (due && (!r->active || r->mirror.twin->mirror.spare)) { /* it is being closed, or alone */
         list_remove(&r->mirror.heard);
         due = false;
     }

@@ -16,6 +16,8 @@ static inline Region *mirror_other(const Region *r)
 {
     return r->mirror.twin && r->mirror.twin->active ? r->mirror.twin : NULL;
 }
+/* Makes them the two copies of a region. */
+void mirror_pair(Region *first, Region *second);
 /* The copy that a read of these blocks asks: one that has them; of two, the one that answers
  * sooner. */
 Region *mirror_reader(const Client *c, Region *r, uint64_t first, uint64_t last, uint64_t now_ns);
@@ -61,5 +63,23 @@ uint64_t heal_due(Client *c);
 /* The next piece to be read from @ret_from, for the item's. False: none now. */
 bool heal_start(Client *c, uint64_t now_ns, FillTarget *ret_from, FillItem **ret_item);
 extern const CallOps heal_ops;
+
+/* ---- move.c ---- */
+/* Begins moves, and ends those whose other copy has all. */
+void moves_step(Client *c, uint64_t now_ns);
+/* Asks the manager which hosts are drained, if there are any; to free a copy that was given up. */
+void moves_ask(Channel *ch, uint64_t now_ns);
+void moves_free(Channel *ch, uint64_t now_ns);
+/* All below under the lock. When the background has something to do for moves; TIME_NEVER: when
+ * something else happens. */
+uint64_t moves_due(const Channel *ch);
+/* The region, without memory, is to have it while its other copy moves here. */
+bool move_target(const Client *c, const Region *r);
+/* The manager has answered the opening of its memory. */
+void move_answered(Client *c, const Region *r, bool got);
+/* When the next piece of a copy may be read that could be read at @due_ns. */
+uint64_t moves_pace(const Client *c, uint64_t due_ns);
+/* So much was read to be copied to @to. */
+void moves_copied(Client *c, const Region *to, uint64_t bytes, uint64_t now_ns);
 
 #endif

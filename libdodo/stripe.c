@@ -41,13 +41,6 @@ bool stripe_wanted(const Client *c, unsigned flags, uint64_t len)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static void make_twins(Region *first, Region *second)
-{
-    first->mirror.twin = second;
-    second->mirror.twin = first;
-    second->mirror.second = true;
-}
-
 static int member_new(Client *c, Region *r)
 {
     Region *stripe;
@@ -58,7 +51,7 @@ static int member_new(Client *c, Region *r)
     uint64_t at = i % count * r->stripe.len;
     stripe->stripe.parent = r;
     if (i >= count)
-        make_twins(r->stripe.of[i - count], stripe);
+        mirror_pair(r->stripe.of[i - count], stripe);
     stripe->len = r->len - at < r->stripe.len ? r->len - at : r->stripe.len;
     stripe->file_offset = r->file_offset + at;
     stripe->flags = r->flags;

@@ -35,6 +35,14 @@ void client_log(Client *c, int level, const char *format, ...)
     c->hooks.log(c->hooks.ctx, level, text);
 }
 
+void client_settle(Client *c, uint64_t id)
+{
+    client_lock(c);
+    numbers_end(&c->ids, id);
+    client_unlock(c);
+    c->hooks.wake(c->hooks.ctx);
+}
+
 Region *client_region(Client *c, int rd)
 {
     unsigned index = (unsigned)rd & (REGIONS_MAX - 1);

@@ -103,11 +103,24 @@ static bool avoids(const OpOpen *open, uint64_t epoch)
     return false;
 }
 
+static bool drains(uint64_t epoch)
+{
+    for (unsigned i = 0; i < w.drained_count; i++)
+        if (w.drained[i] == epoch)
+            return true;
+    return false;
+}
+
+static bool refuses(const OpOpen *open, uint64_t epoch)
+{
+    return avoids(open, epoch) || drains(epoch);
+}
+
 static size_t second_open(const OpOpen *open, uint8_t *body, uint16_t *ret_status)
 {
     ImdRegion region = {
         .region = ++w.regions, .opening = 1, .pool_offset = w.second.pool_used, .len = open->len};
-    if (w.second.dead || avoids(open, w.second.epoch)) {
+    if (w.second.dead || refuses(open, w.second.epoch)) {
         *ret_status = STATUS_NO_MEMORY;
         return 0;
     }
@@ -138,7 +151,7 @@ static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_st
     if (*ret_status != STATUS_OK)
         return 0;
     w.room--;
-    if (w.second.epoch && (w.imd_dead || avoids(&open, w.epoch)))
+    if (w.second.epoch && (w.imd_dead || refuses(&open, w.epoch)))
         return second_open(&open, body, ret_status);
     if (w.reuse) {
         OpOpenReply kept = {
@@ -161,10 +174,19 @@ static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_st
     return wire_open_reply_encode(&reply, body);
 }
 
+static size_t moves_answer(uint8_t *body)
+{
+    OpMovesReply reply = {.rate = w.move_rate, .count = w.drained_count};
+    memcpy(reply.epochs, w.drained, w.drained_count * sizeof *reply.epochs);
+    return wire_moves_reply_encode(&reply, body);
+}
+
 static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_status)
 {
     OpClose close;
-    OpAliveReply alive = {.flags = w.want_list ? ALIVE_WANT_LIST : 0};
+    OpAliveReply alive = {.flags = w.want_list       ? ALIVE_WANT_LIST
+                                   : w.drained_count ? ALIVE_MOVE
+                                                     : 0};
     switch (q->op) {
     case OP_OPEN:
         *ret_status = w.open_status;
@@ -172,6 +194,7 @@ static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_
     case OP_CLOSE:
         assert_int_equal(wire_close_decode(q->body, q->body_len, &close), 0);
         w.closes++;
+        w.closed = close.address;
         w.releases += close.mode == CLOSE_RELEASE;
         *ret_status = w.close_gone > 0 ? STATUS_GONE : w.close_status;
         w.close_gone -= w.close_gone > 0;
@@ -189,6 +212,10 @@ static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_
         w.reports++;
         assert_int_equal(wire_report_decode(q->body, q->body_len, &w.report), 0);
         return 0;
+    case OP_MOVES:
+        w.moves_asked++;
+        assert_int_equal(wire_moves_decode(q->body, q->body_len, &w.moves), 0);
+        return moves_answer(body);
     case OP_CLAIM:
         w.claims++;
         assert_int_equal(wire_claim_decode(q->body, q->body_len, &w.claim), 0);

@@ -81,7 +81,13 @@ typedef struct World {
     unsigned close_last; /* the manager dies when it has answered so many more; 0: it does not */
     unsigned avoided;    /* hosts that the last OPEN named */
     unsigned opens, closes, releases, alives, claims, reports;
-    OpReport report; /* the last one */
+    uint64_t drained[2]; /* epochs of hosts that the manager wants empty */
+    unsigned drained_count;
+    uint64_t move_rate;
+    OpMoves moves; /* the last one */
+    unsigned moves_asked;
+    RegionAddress closed; /* by the last CLOSE */
+    OpReport report;      /* the last one */
     OpClaim claim;
     OpOpen open;
     bool want_list;

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/* Open regions leave a host that is being drained. */
+#include "tests/lib/case.h"
+#include "tests/unit/client_fixture.h"
+
+/* More than two of the pieces that are copied at once. */
+enum { LEN = 600000, BLOCKS = 147, STRIPES = 10, SECOND_EPOCH = 990, A_WHILE_S = 30 };
+
+static int set_up_two(void **state)
+{
+    (void)state;
+    set_up_with(FILE_BYTES, NULL);
+    second_start(SECOND_EPOCH);
+    return 0;
+}
+
+static uint32_t sum_of(const void *data, size_t len, uint64_t seed)
+{
+    uint32_t sum = (uint32_t)seed | 1;
+    for (size_t i = 0; i < len; i++)
+        sum = sum * 31 + ((const uint8_t *)data)[i];
+    return sum ? sum : 1;
+}
+
+static int set_up_checked(void **state)
+{
+    (void)state;
+    set_up_with(FILE_BYTES, sum_of);
+    second_start(SECOND_EPOCH);
+    return 0;
+}
+
+#define CASE(name) TEST_WITH(name, set_up_two, tear_down)
+#define CHECKED(name) TEST_WITH(name, set_up_checked, tear_down)
+
+/* A region that the first host has all of. */
+static int filled(unsigned flags)
+{
+    int rd = open_at(LEN, 0, flags);
+    assert_true(rd >= 0);
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    assert_int_equal(info(rd).filled_bytes, LEN);
+    return rd;
+}
+
+static void drain(uint64_t epoch)
+{
+    w.drained[0] = epoch;
+    w.drained_count = 1;
+}
+
+static void pass_ms(uint64_t ms)
+{
+    uint64_t until = w.now + ms * NS_PER_MS;
+    run_until(until);
+    w.now = max_u64(w.now, until);
+}
+
+static void pass(uint64_t seconds)
+{
+    pass_ms(seconds * 1000);
+}
+
+static void assert_reads_no_file(int rd)
+{
+    uint64_t before = w.file_bytes;
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_int_equal(w.file_bytes, before);
+}
+
+static void write_some(int rd, off_t at, size_t len, uint8_t value)
+{
+    static uint8_t data[LEN];
+    memset(data, value, len);
+    assert_int_equal(write_at(rd, at, data, len), len);
+}
+
+static void assert_is_on(int rd, uint64_t epoch)
+{
+    assert_true(info(rd).active);
+    assert_int_equal(info(rd).copies, 1);
+    assert_int_equal(info(rd).address.epoch, epoch);
+    assert_true(client_check(w.client));
+}
+
+/* ---- moves ---------------------------------------------------------------------------------- */
+
+CASE(move__a_region_leaves_with_all_that_it_has)
+{
+    int rd = filled(0);
+    drain(w.epoch);
+    uint64_t before = w.file_bytes;
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+    assert_int_equal(info(rd).filled_bytes, LEN);
+    assert_int_equal(w.file_bytes, before);
+    assert_int_equal(w.closes, 1);
+    assert_int_equal(w.closed.epoch, w.epoch);
+    assert_int_equal(stats().moves, 1);
+    assert_int_equal(stats().regions_lost, 0);
+    assert_int_equal(w.moves.left_bytes, 0);
+    assert_int_equal(w.moves.copied_bytes, LEN);
+    w.imd_dead = true;
+    assert_reads_no_file(rd);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.closes, 2);
+    assert_int_equal(stats().regions, 0);
+    assert_int_equal(w.released, 1);
+}
+
+CASE(move__of_nothing)
+{
+    int rd = open_at(LEN, 0, 0);
+    drain(w.epoch);
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    assert_reads_no_file(rd);
+}
+
+CASE(move__of_many_regions)
+{
+    enum { REGIONS = 20 };
+    int rd[REGIONS];
+    for (unsigned i = 0; i < REGIONS; i++) {
+        rd[i] = open_at(40000, i * 40000ull, 0);
+        assert_reads_file(rd[i], i * 40000ull, 0, 40000);
+    }
+    settle();
+    drain(w.epoch);
+    pass(A_WHILE_S);
+    for (unsigned i = 0; i < REGIONS; i++)
+        assert_is_on(rd[i], SECOND_EPOCH);
+    assert_int_equal(w.closes, REGIONS);
+    assert_int_equal(stats().moves, REGIONS);
+    for (unsigned i = 0; i < REGIONS; i++)
+        assert_int_equal(close_rd(rd[i]), 0);
+    assert_int_equal(stats().regions, 0);
+}
+
+CASE(move__of_stripes)
+{
+    int rd = filled(DODO_STRIPE);
+    drain(w.epoch);
+    pass(A_WHILE_S);
+    assert_int_equal(info(rd).stripes, STRIPES);
+    assert_is_on(rd, SECOND_EPOCH);
+    assert_int_equal(w.closes, STRIPES);
+    w.imd_dead = true;
+    assert_reads_no_file(rd);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.closes, 2 * STRIPES);
+    assert_int_equal(stats().regions, 0);
+}
+
+CASE(move__there_and_back)
+{
+    int rd = filled(0);
+    drain(w.epoch);
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+    write_some(rd, 4000, 9000, 1);
+    drain(SECOND_EPOCH);
+    pass(A_WHILE_S);
+    assert_is_on(rd, w.epoch);
+    write_some(rd, 14000, 9000, 2);
+    drain(w.epoch);
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+    assert_int_equal(stats().moves, 3);
+    assert_reads_no_file(rd);
+    assert_int_equal(close_rd(rd), 0);
+}
+
+/* One is made again elsewhere, where there is an elsewhere; the other one has all meanwhile. */
+CASE(move__of_one_of_two_copies)
+{
+    int rd = filled(DODO_MIRROR);
+    drain(w.epoch);
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+    assert_reads_no_file(rd);
+    w.drained_count = 0;
+    pass(A_WHILE_S);
+    assert_int_equal(info(rd).copies, 2);
+    assert_true(client_copies_even(w.client, rd));
+    assert_int_equal(close_rd(rd), 0);
+}
+
+/* ---- under way ------------------------------------------------------------------------------ */
+
+/* A rate at which a region takes its time. */
+static int on_its_way(unsigned flags)
+{
+    int rd = filled(flags);
+    w.move_rate = 20000; /* half a minute; the first piece is copied at once */
+    drain(w.epoch);
+    for (unsigned i = 0; i < 100 && stats().heals == 0; i++)
+        pass_ms(100);
+    assert_true(stats().heals > 0);
+    return rd;
+}
+
+CASE(move__takes_what_is_written_meanwhile)
+{
+    int rd = filled(0);
+    drain(w.epoch);
+    for (unsigned i = 0; i < 400; i++) {
+        write_some(rd, (i * 79190) % (LEN - 9000), 1 + i * 20, (uint8_t)i);
+        pass_ms(50);
+    }
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+    w.imd_dead = true;
+    assert_reads_no_file(rd);
+}
+
+/* It has no half for the other copy, which was not there when it began. */
+CASE(move__waits_for_a_write_that_began_before_it)
+{
+    int rd = filled(0);
+    static uint8_t data[9000];
+    Call call;
+    memset(data, 3, sizeof data);
+    call_write_start(&call, w.channels[1], rd, 1000, data, sizeof data, w.now);
+    channel_step(w.channels[1], w.now);
+    assert_int_equal(call.need, NEED_FILE_WRITE);
+    drain(w.epoch);
+    pass(A_WHILE_S); /* the file has not taken it yet */
+    assert_int_equal(info(rd).address.epoch, w.epoch);
+    assert_int_equal(done(&call), sizeof data);
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+    assert_reads_no_file(rd);
+}
+
+CASE(move__keeps_to_the_rate)
+{
+    int rd[5];
+    for (unsigned i = 0; i < 5; i++) {
+        rd[i] = open_at(100000, i * 100000ull, 0);
+        assert_reads_file(rd[i], i * 100000ull, 0, 100000);
+    }
+    settle();
+    w.move_rate = 20000;
+    drain(w.epoch);
+    uint64_t begun = w.now;
+    for (unsigned i = 0; i < 100 && stats().moves < 5; i++)
+        pass(1);
+    assert_int_equal(stats().moves, 5);
+    assert_in_range(w.now - begun, 20 * NS_PER_S, 32 * NS_PER_S); /* the last piece is free */
+}
+
+CASE(move__the_old_host_dies_on_the_way)
+{
+    int rd = on_its_way(DODO_FALLBACK);
+    w.imd_dead = true;
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(stats().regions, 0);
+}
+
+CASE(move__the_new_host_dies_on_the_way)
+{
+    int rd = filled(0);
+    drain(w.epoch);
+    w.move_rate = 1000;
+    for (unsigned i = 0; i < 100 && info(rd).copies < 2; i++)
+        pass_ms(100);
+    w.second.dead = true;
+    pass(A_WHILE_S);
+    assert_is_on(rd, w.epoch);
+    assert_reads_no_file(rd);
+    second_start(SECOND_EPOCH + 1);
+    w.move_rate = 0;
+    pass(10 * A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH + 1);
+    assert_reads_no_file(rd);
+}
+
+CASE(move__a_close_on_the_way_frees_both)
+{
+    int rd = on_its_way(0);
+    unsigned closes = w.closes;
+    assert_int_equal(close_rd(rd), 0);
+    assert_in_range(w.closes - closes, 1, 2);
+    pass(A_WHILE_S);
+    assert_int_equal(stats().regions, 0);
+    assert_int_equal(stats().active, 0);
+    assert_true(client_check(w.client));
+}
+
+CASE(move__nowhere_to_go)
+{
+    int rd = filled(0);
+    w.second.dead = true;
+    drain(w.epoch);
+    pass(10 * A_WHILE_S);
+    assert_is_on(rd, w.epoch);
+    assert_true(w.moves.refused > 0);
+    assert_int_equal(w.moves.left_bytes, BLOCKS * 4096);
+    assert_reads_no_file(rd);
+    second_start(SECOND_EPOCH + 1);
+    pass(10 * A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH + 1);
+    assert_int_equal(w.moves.refused, 0);
+}
+
+CASE(move__is_undone_when_the_host_is_wanted_again)
+{
+    int rd = filled(0);
+    w.move_rate = 1000;
+    drain(w.epoch);
+    for (unsigned i = 0; i < 100 && info(rd).copies < 2; i++)
+        pass_ms(100);
+    assert_int_equal(info(rd).copies, 2);
+    assert_in_range(info(rd).mirrored_bytes, 1, LEN - 1);
+    w.drained_count = 0;
+    pass(2 * A_WHILE_S);
+    assert_is_on(rd, w.epoch);
+    assert_reads_no_file(rd);
+    assert_int_equal(stats().moves, 0);
+    assert_int_equal(stats().active, 1);
+    pass(A_WHILE_S);
+    assert_int_equal(stats().active, 1);
+}
+
+/* It does not know of moves: the question is not put to it again. */
+CASE(move__an_older_manager_is_not_asked)
+{
+    int rd = filled(0);
+    pass(A_WHILE_S);
+    assert_int_equal(w.moves_asked, 0);
+    assert_is_on(rd, w.epoch);
+}
+
+/* ---- retained regions ----------------------------------------------------------------------- */
+
+CHECKED(move__what_may_be_retained_may_be_so_there)
+{
+    int rd = filled(DODO_RETAIN | DODO_RDONLY);
+    drain(w.epoch);
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+    assert_int_equal(w.open.flags, REGION_RDONLY | REGION_RETAIN | REGION_FRESH);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 1);
+    assert_int_equal(w.closed.epoch, SECOND_EPOCH);
+}
+
+CHECKED(move__what_was_written_is_not_retained_there)
+{
+    int rd = filled(DODO_RETAIN);
+    write_some(rd, 0, 10, 1);
+    drain(w.epoch);
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 0);
+}
+
+/* What an earlier opening left there was not read in this one yet. */
+CHECKED(move__takes_what_was_found_there)
+{
+    int rd = filled(DODO_RETAIN | DODO_RDONLY);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 1);
+    w.reuse = true;
+    rd = open_at(LEN, 0, DODO_RETAIN | DODO_RDONLY);
+    w.reuse = false;
+    assert_true(info(rd).reused);
+    assert_int_equal(info(rd).filled_bytes, 0);
+    drain(w.epoch);
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+    assert_int_equal(info(rd).filled_bytes, LEN);
+    assert_reads_no_file(rd);
+}
