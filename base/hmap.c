@@ -168,3 +168,63 @@ HmapNode *hmap_walk(const Hmap *m, const HmapNode *after)
             return *bucket_at(m, i);
     return NULL;
 }
+
+/* ---- scanning ------------------------------------------------------------------------------ */
+
+static uint64_t reversed(uint64_t v)
+{
+    v = (v >> 1 & 0x5555555555555555) | (v & 0x5555555555555555) << 1;
+    v = (v >> 2 & 0x3333333333333333) | (v & 0x3333333333333333) << 2;
+    v = (v >> 4 & 0x0f0f0f0f0f0f0f0f) | (v & 0x0f0f0f0f0f0f0f0f) << 4;
+    return __builtin_bswap64(v);
+}
+
+/* Bits that name a bucket are the low ones of a hash; in reverse they are the high ones. So a
+ * bucket has all nodes of a stretch of places, and its split cuts the stretch in two. Places have
+ * 63 bits: there is one beyond the last. */
+enum { PLACE_BITS = 63 };
+
+static uint64_t place_of(const Hmap *m, uint64_t hash)
+{
+    return reversed(mix64(hash ^ m->seed)) >> (64 - PLACE_BITS);
+}
+
+/* The bucket that has what is at @place; *ret_end: the first place beyond it. */
+static HmapNode *bucket_of_place(const Hmap *m, uint64_t place, uint64_t *ret_end)
+{
+    uint64_t mixed = reversed(place << (64 - PLACE_BITS)), mask = m->mask;
+    if ((mixed & mask) < m->split)
+        mask = 2 * mask + 1;
+    const unsigned below = PLACE_BITS - (unsigned)__builtin_popcountll(mask);
+    *ret_end = ((place >> below) + 1) << below;
+    return *bucket_at(m, mixed & mask);
+}
+
+static HmapNode *nearest(const Hmap *m, HmapNode *chain, uint64_t place, uint64_t *ret_place)
+{
+    HmapNode *found = NULL;
+    for (HmapNode *n = chain; n; n = n->next) {
+        const uint64_t at = place_of(m, n->hash);
+        if (at < place || (found && at >= *ret_place))
+            continue;
+        found = n;
+        *ret_place = at;
+    }
+    return found;
+}
+
+HmapNode *hmap_scan(const Hmap *m, uint64_t *place, unsigned *looks)
+{
+    while (m->segments[0] && *place >> PLACE_BITS == 0) {
+        uint64_t end, at = 0;
+        if (*looks == 0)
+            return NULL;
+        --*looks;
+        HmapNode *n = nearest(m, bucket_of_place(m, *place, &end), *place, &at);
+        *place = n ? at + 1 : end;
+        if (n)
+            return n;
+    }
+    *place = 0;
+    return NULL;
+}

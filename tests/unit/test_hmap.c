@@ -230,3 +230,93 @@ TEST(hmap__seed_decides_the_bucket)
         same += bucket_of(&a, h) == bucket_of(&b, h);
     assert_true(same < 50);
 }
+
+/* ---- scanning -------------------------------------------------------------------------------- */
+
+/* Up to @most nodes from *@place on; each that is seen is marked, and was not before. */
+static unsigned scan(const Hmap *m, uint64_t *place, unsigned most)
+{
+    unsigned seen = 0, looks = 1000000;
+    for (HmapNode *n; seen < most && (n = hmap_scan(m, place, &looks)) != NULL; seen++) {
+        assert_true(*place > 0 && !item_of(n)->walked);
+        item_of(n)->walked = true;
+    }
+    return seen;
+}
+
+TEST(hmap_scan__sees_each_once)
+{
+    Item *items = items_new();
+    uint64_t place = 0;
+    unsigned looks = 1;
+    Hmap m;
+    assert_int_equal(hmap_init(&m, 9), 0);
+    assert_int_equal(scan(&m, &place, 1), 0);
+    assert_int_equal(place, 0);
+    for (unsigned i = 0; i < ITEMS; i++)
+        hmap_insert(&m, &items[i].node, i);
+    assert_int_equal(scan(&m, &place, ITEMS + 1), ITEMS);
+    assert_int_equal(place, 0);
+    place = UINT64_MAX; /* what no scan has returned is an end, too */
+    assert_null(hmap_scan(&m, &place, &looks));
+    assert_int_equal(place, 0);
+    hmap_deinit(&m);
+    assert_null(hmap_scan(&m, &place, &looks));
+    free(items);
+}
+
+/* Those that are there all the time are seen once each, whatever else comes and goes and however
+ * the map grows meanwhile. */
+TEST(hmap_scan__others_come_and_go)
+{
+    Item *items = items_new();
+    uint64_t place = 0;
+    unsigned stayed = 0, next = 100;
+    Hmap m;
+    assert_int_equal(hmap_init(&m, 5), 0);
+    for (unsigned i = 0; i < 200; i++)
+        hmap_insert(&m, &items[i].node, i);
+    do {
+        (void)scan(&m, &place, 3);
+        if (next < 200)
+            assert_true(hmap_remove(&m, &items[next].node));
+        for (unsigned i = 0; i < 15 && next + 100 + 15 * (next - 100) + i < ITEMS; i++) {
+            const unsigned at = next + 100 + 15 * (next - 100) + i;
+            if (at >= 200 && !items[at].present) {
+                items[at].present = true;
+                hmap_insert(&m, &items[at].node, at);
+            }
+        }
+        next++;
+    } while (place != 0);
+    assert_true(hmap_buckets(&m) > 1000); /* it grew on the way */
+    for (unsigned i = 0; i < 100; i++)
+        stayed += items[i].walked;
+    assert_int_equal(stayed, 100);
+    hmap_deinit(&m);
+    free(items);
+}
+
+/* No call costs more than it may, though the map was large once and is nearly empty. */
+TEST(hmap_scan__goes_on_after_its_looks)
+{
+    Item *items = items_new();
+    uint64_t place = 0;
+    unsigned calls = 0, seen = 0;
+    Hmap m;
+    assert_int_equal(hmap_init(&m, 11), 0);
+    for (unsigned i = 0; i < ITEMS; i++)
+        hmap_insert(&m, &items[i].node, i);
+    for (unsigned i = 2; i < ITEMS; i++)
+        assert_true(hmap_remove(&m, &items[i].node));
+    do {
+        unsigned looks = 64;
+        seen += hmap_scan(&m, &place, &looks) != NULL;
+        assert_true(looks <= 64);
+        calls++;
+    } while (place != 0);
+    assert_int_equal(seen, 2);
+    assert_in_range(calls, ITEMS / 64, ITEMS / 64 + 4);
+    hmap_deinit(&m);
+    free(items);
+}
