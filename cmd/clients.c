@@ -17,6 +17,8 @@ static void client_alive(Manager *m, CmdClient *c, Session *session, const WireR
         status = STATUS_INVALID;
     else if (cmd_list_wanted(m, &c->list, alive.digest, c->digest, list_empty(&c->tasks)))
         reply.flags = ALIVE_WANT_LIST;
+    else if (c->moves.hosts)
+        reply.flags = ALIVE_MOVE;
     size_t n = status == STATUS_OK ? wire_alive_reply_encode(&reply, body) : 0;
     cmd_reply(m, &c->replies, session, request->id, request->op, status, body, n);
 }
@@ -73,6 +75,9 @@ static void client_execute(Manager *m, CmdClient *c, Session *session, const Wir
     case OP_REPORT:
         cmd_report(m, c, session, request);
         break;
+    case OP_MOVES:
+        cmd_moves(m, c, session, request);
+        break;
     default:
         client_leave(m, c, session, request);
         break;
@@ -113,7 +118,7 @@ static bool open_comes_early(const Manager *m, const WireRequest *request)
 
 static bool is_client_op(uint16_t op)
 {
-    return (op >= OP_OPEN && op <= OP_LEAVE) || op == OP_REPORT;
+    return (op >= OP_OPEN && op <= OP_LEAVE) || op == OP_REPORT || op == OP_MOVES;
 }
 
 void cmd_client_input(Manager *m, Session *session, const WireRequest *request)

@@ -24,6 +24,17 @@ Host *cmd_host_find(const Manager *m, uint64_t epoch)
     return NULL;
 }
 
+Host *cmd_host_at(const Manager *m, const Addr *address)
+{
+    HmapNode *n = hmap_first(&m->hosts_by_address, addr_hash(address));
+    for (; n; n = hmap_next(&m->hosts_by_address, n)) {
+        Host *h = CONTAINER_OF(n, Host, by_address);
+        if (addr_equal(&h->address, address))
+            return h;
+    }
+    return NULL;
+}
+
 Host *cmd_host_of(const Manager *m, const Session *session)
 {
     Host *h = cmd_host_find(m, session->peer_epoch);
@@ -122,6 +133,7 @@ void cmd_host_free(Host *h)
 
 void cmd_host_remove(Manager *m, Host *h)
 {
+    cmd_drain_off(m, h);
     hmap_remove(&m->hosts, &h->by_epoch);
     hmap_remove(&m->hosts_by_address, &h->by_address);
     list_remove(&h->in_order);

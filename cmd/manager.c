@@ -170,6 +170,7 @@ void cmd_begin_again(Manager *m, uint64_t number, uint64_t now_ns)
         hmap_clear(maps[i]);
     init_lists(m);
     memset(m->slots, 0, m->config.hosts_max * sizeof *m->slots);
+    memset(m->drains, 0, sizeof m->drains);
     m->slots_end = 0;
     cmd_rooms_clear(m);
     m->timers.count = 0;
@@ -189,6 +190,23 @@ uint64_t manager_number(const Manager *m)
 }
 
 /* ---- messages ------------------------------------------------------------------------------ */
+
+static void tool_input(Manager *m, Session *session, const WireRequest *request)
+{
+    switch (request->op) {
+    case OP_STATUS:
+        cmd_status(m, session, request);
+        break;
+    case OP_EVENTS:
+        cmd_events(m, session, request);
+        break;
+    case OP_DRAIN:
+        cmd_drain(m, session, request);
+        break;
+    default:
+        cmd_reply(m, NULL, session, request->id, request->op, STATUS_DENIED, NULL, 0);
+    }
+}
 
 static void input_request(Manager *m, Session *session, const uint8_t *payload, size_t len)
 {
@@ -212,11 +230,8 @@ static void input_request(Manager *m, Session *session, const uint8_t *payload, 
         cmd_owner_input(m, session, &request);
         break;
     case ROLE_TOOL:
-        if (request.op == OP_STATUS || request.op == OP_EVENTS) {
-            (request.op == OP_STATUS ? cmd_status : cmd_events)(m, session, &request);
-            break;
-        }
-        /* fall through */
+        tool_input(m, session, &request);
+        break;
     default:
         cmd_reply(m, NULL, session, request.id, request.op, STATUS_DENIED, NULL, 0);
     }
@@ -238,8 +253,11 @@ static void postpone_clocks(Manager *m, uint64_t gap_ns, uint64_t now_ns)
 {
     env_trace(&m->env, "paused for %llu ms: all clocks stood still",
               (unsigned long long)(gap_ns / NS_PER_MS));
-    for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = hmap_walk(&m->clients, n))
-        CONTAINER_OF(n, CmdClient, by_id)->heard_ns += gap_ns;
+    for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = hmap_walk(&m->clients, n)) {
+        CmdClient *c = CONTAINER_OF(n, CmdClient, by_id);
+        c->heard_ns += gap_ns;
+        c->moves.asked_ns += c->moves.asked_ns ? gap_ns : 0;
+    }
     LIST_FOREACH(at, &m->hosts_order) {
         CONTAINER_OF(at, Host, in_order)->heard_ns += gap_ns;
     }
@@ -304,6 +322,7 @@ void manager_expire(Manager *m, uint64_t now_ns)
         cmd_hosts_tick(m);
         cmd_owners_tick(m);
         cmd_clients_tick(m);
+        cmd_drains_tick(m);
     }
     cmd_calls_pump_stirred(m);
 }

@@ -98,8 +98,8 @@ static bool hosts_check(const Manager *m, size_t *calls)
         size_t busy = 0, about = 0;
         if (h->lost || m->slots[h->slot] != h || h->slot >= m->slots_end ||
             h->sequence <= sequence || cmd_host_find(m, h->epoch) != h ||
-            !host_regions_check(h, &busy) || !host_calls_check(m, h, calls, &about) ||
-            busy != about)
+            !host_regions_check(h, &busy) || !cmd_drain_check_host(m, h) ||
+            !host_calls_check(m, h, calls, &about) || busy != about)
             return false;
         sequence = h->sequence;
         regions += h->regions_count;
@@ -128,7 +128,7 @@ static bool owners_check(const Manager *m)
            with_epoch == m->owners_by_epoch.count;
 }
 
-static bool client_check(const CmdClient *c, size_t *tasks)
+static bool client_check(const Manager *m, const CmdClient *c, size_t *tasks)
 {
     uint64_t digest = 0, bytes = 0;
     LIST_FOREACH(at, &c->regions) {
@@ -143,9 +143,9 @@ static bool client_check(const CmdClient *c, size_t *tasks)
             return false;
         ++*tasks;
     }
-    return digest == c->digest && bytes == c->bytes && !(c->confirmed && c->named_by) &&
-           list_length(&c->regions) == c->regions_count && c->left == !list_empty(&c->of_left) &&
-           (!c->left || c->regions_count == 0);
+    return cmd_drain_check_client(m, c) && digest == c->digest && bytes == c->bytes &&
+           !(c->confirmed && c->named_by) && list_length(&c->regions) == c->regions_count &&
+           c->left == !list_empty(&c->of_left) && (!c->left || c->regions_count == 0);
 }
 
 static bool clients_check(const Manager *m)
@@ -153,7 +153,7 @@ static bool clients_check(const Manager *m)
     size_t n = 0, left = 0, tasks = 0, orphans = 0, opens = 0, reserved = 0;
     for (HmapNode *at = hmap_walk(&m->clients, NULL); at; at = hmap_walk(&m->clients, at)) {
         const CmdClient *c = CONTAINER_OF(at, CmdClient, by_id);
-        if (!client_check(c, &tasks))
+        if (!client_check(m, c, &tasks))
             return false;
         left += c->left;
         n++;

@@ -34,6 +34,7 @@ enum {
     LISTED_ALIGN = 4096,     /* no region is smaller at its imd */
     LISTED_SLACK = 64, /* regions that a host may list beyond: what has just been freed there */
     DIFFERS_MAX = 3,   /* keep-alives that differ before a list is asked of a busy peer */
+    DRAINS_MAX = MOVES_MAX, /* hosts that are drained at a time: one reply to MOVES names them */
 };
 
 /* A list of regions (CLAIM, LISTING) that comes page by page, and what the last whole one settled.
@@ -60,7 +61,6 @@ typedef struct Freed {
     uint64_t request;
 } Freed;
 
-/* A host with an imd: an entry of the idle-workstation directory (the paper's IWD). */
 /* The requests to a host. */
 typedef struct HostCalls {
     Numbers ids;
@@ -74,6 +74,22 @@ typedef struct HostFreed {
     unsigned next;
 } HostFreed;
 
+/* Of its regions, those that programs have open and those that are kept for the next run. */
+typedef struct HostHas {
+    uint64_t open, open_bytes, kept, kept_bytes;
+} HostHas;
+
+/* A host that is being taken out of service (OP_DRAIN). */
+typedef struct HostDrain {
+    bool on;
+    bool drop;        /* what is kept there is freed */
+    bool told;        /* that nothing is left */
+    uint8_t place;    /* in Manager.drains and ClientMoves */
+    uint64_t rate;    /* bytes a second that all clients together may copy; 0: no limit */
+    uint64_t clients; /* that have regions open there */
+} HostDrain;
+
+/* A host with an imd: an entry of the idle-workstation directory (the paper's IWD). */
 typedef struct Host {
     HmapNode by_epoch;
     HmapNode by_address;
@@ -97,6 +113,8 @@ typedef struct Host {
 
     ListNode regions;
     uint64_t regions_count, digest;
+    HostHas has;
+    HostDrain drain;
     uint64_t named;   /* clients that it alone has named */
     ListNode doomed;  /* regions to be freed, nobody waits for it */
     ListNode stirred; /* Manager.stirred */
@@ -123,6 +141,15 @@ typedef struct Owner {
     Reason reason;
 } Owner;
 
+/* What a client has open on hosts that are being drained. */
+typedef struct ClientMoves {
+    uint64_t hosts;               /* bit i: it has some on Manager.drains[i] */
+    uint32_t regions[DRAINS_MAX]; /* how many there */
+    uint64_t count, bytes;        /* of all of them */
+    uint64_t asked_ns;            /* when it sent MOVES last; 0: it has not, for these hosts */
+    OpMoves said;                 /* then */
+} ClientMoves;
+
 typedef struct CmdClient {
     HmapNode by_id;
     Id128 id;
@@ -137,6 +164,7 @@ typedef struct CmdClient {
     uint64_t request_last; /* highest id of its requests so far */
     unsigned accused;      /* hosts that it reported, until ... */
     uint64_t accused_until_ns;
+    ClientMoves moves;
     ListProgress list;
     ReplyCache replies;
 } CmdClient;
@@ -257,7 +285,8 @@ struct Manager {
     ListNode hosts_order, owners_order;
     Host **slots; /* hosts_max; NULL where free */
     unsigned slots_end;
-    Rooms rooms[2]; /* free; what an eviction could make, [Task.evict] */
+    Rooms rooms[2];           /* free; what an eviction could make, [Task.evict] */
+    Host *drains[DRAINS_MAX]; /* hosts that are being drained; NULL where free */
     uint64_t host_sequence;
     uint64_t ids_base; /* new hosts' request ids start here: one may be a returned one */
     ClientsLeft left;
@@ -271,10 +300,10 @@ struct Manager {
     Events events;
 };
 
-/* From the bottom up. The directory, in tables that send nothing: common.c, rooms.c, regions.c,
- * host_table.c, owner_table.c, client_table.c. Requests to imds: tasks.c, calls.c. Procedures:
- * placement.c, open.c, close.c, reconcile.c, hosts.c, reports.c, status.c, clients.c. At the top:
- * manager.c, duty.c. Beside them: events.c. */
+/* From the bottom up. The directory, in tables that send nothing: common.c, rooms.c, drain_table.c,
+ * regions.c, host_table.c, owner_table.c, client_table.c. Requests to imds: tasks.c, calls.c.
+ * Procedures: placement.c, open.c, close.c, reconcile.c, hosts.c, reports.c, drain.c, status.c,
+ * clients.c. At the top: manager.c, duty.c. Beside them: events.c. */
 
 /* ---- common.c ---- */
 /* Keeps an event, and tells the sink. */
@@ -311,6 +340,18 @@ void cmd_rooms_set(Manager *m, unsigned slot, const ImdHint *hint);
 size_t cmd_rooms_bytes(const Manager *m);
 bool cmd_rooms_check(const Manager *m);
 
+/* ---- drain_table.c: which hosts are being drained, and what clients have there ---- */
+/* @r has just become, or is about to be no more, a region that its client has open. */
+void cmd_drain_opened(const Region *r);
+void cmd_drain_unopened(const Region *r);
+/* False: too many are being drained. */
+bool cmd_drain_on(Manager *m, Host *h);
+void cmd_drain_off(Manager *m, Host *h);
+/* It has sent MOVES of late. */
+bool cmd_client_asks(const Manager *m, const CmdClient *c);
+bool cmd_drain_check_host(const Manager *m, const Host *h);
+bool cmd_drain_check_client(const Manager *m, const CmdClient *c);
+
 /* ---- regions.c: the region directory ---- */
 Region *cmd_region_find(const Manager *m, const Host *h, uint64_t region);
 /* Enters @r, whose host-independent fields are set, as REGION_BUSY. */
@@ -336,6 +377,7 @@ void cmd_regions_of_host_drop(Manager *m, Host *h);
 
 /* ---- host_table.c: the idle-workstation directory ---- */
 Host *cmd_host_find(const Manager *m, uint64_t epoch);
+Host *cmd_host_at(const Manager *m, const Addr *address);
 /* The entry of a session's imd; NULL: none, or another imd's of that epoch. */
 Host *cmd_host_of(const Manager *m, const Session *session);
 bool cmd_host_silent(const Manager *m, const Host *h);
@@ -396,8 +438,8 @@ void cmd_calls_postpone(Manager *m, uint64_t gap_ns);
 void cmd_call_destroy(Manager *m, Call *call); /* it has no timer any more */
 
 /* ---- placement.c: which host is asked ---- */
-/* The host can be reached, and no report is against it: neither ours, nor one of any client, nor of
- * the one that opens. */
+/* The host can be reached, it is not being drained, and no report is against it: neither ours, nor
+ * one of any client, nor of the one that opens. */
 bool cmd_host_chosen(const Manager *m, const Host *h, const OpOpen *open);
 /* A random host for this OPEN's round that was not tried yet (marks it tried); NULL: none. */
 Host *cmd_host_choose(Manager *m, Task *task);
@@ -424,6 +466,13 @@ void cmd_hosts_tick(Manager *m);
 /* ---- reports.c: what clients and owners say of hosts ---- */
 void cmd_report(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
 void cmd_owner_input(Manager *m, Session *session, const WireRequest *request);
+
+/* ---- drain.c: hosts that are taken out of service ---- */
+void cmd_moves(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
+void cmd_drain(Manager *m, Session *session, const WireRequest *request);
+void cmd_drains_tick(Manager *m);
+/* In words, how far the drain is. */
+void cmd_drain_reason(const Host *h, Reason *ret);
 
 /* ---- status.c ---- */
 /* A host that lends memory, or an owner who is busy: the other one is NULL. */

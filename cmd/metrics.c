@@ -27,9 +27,10 @@ static const Metric rows[] = {
     METRICS_COMMON("dodo_cmd", CmdMetrics),
     GAUGE("active", "1 if this is the active manager, 0 while it stands by", active),
     GAUGE("lease", "number of the lease by which it is active; 0: it has none", lease),
-    HOSTS(idle, "hosts that lend memory, by state: idle, silent (not heard for host_dead), leaving"),
+    HOSTS(idle, "hosts that lend memory, by state: idle, silent (not heard for host_dead), leaving (or being drained)"),
     HOSTS(silent, NULL),
     HOSTS(leaving, NULL),
+    GAUGE("draining_hosts", "of the hosts, those that are being drained", draining),
     BYTES("pool", "memory that all hosts together lend", pool_bytes),
     BYTES("free", "of it, what no region has", free_bytes),
     GAUGE("monitors", "hosts whose resource monitor reports", monitors),
@@ -63,8 +64,10 @@ void cmd_metrics_read(CmdMetrics *ret, const Manager *m)
         const Host *h = CONTAINER_OF(at, Host, in_order);
         ret->pool_bytes += h->pool_bytes;
         ret->free_bytes += h->hint.free_bytes;
-        ret->leaving += h->leaving;
-        ret->silent += !h->leaving && cmd_host_silent(m, h);
+        const bool silent = !h->leaving && cmd_host_silent(m, h);
+        ret->leaving += h->leaving || (h->drain.on && !silent);
+        ret->silent += silent;
+        ret->draining += h->drain.on;
     }
     ret->idle = ret->stats.hosts - ret->leaving - ret->silent;
     LIST_FOREACH(at, &m->owners_order) {

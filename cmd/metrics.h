@@ -10,6 +10,7 @@ typedef struct CmdMetrics {
     CommonMetrics common;
     ManagerStats stats;
     uint64_t idle, silent, leaving; /* of stats.hosts */
+    uint64_t draining;              /* of stats.hosts, too */
     uint64_t pool_bytes, free_bytes;
     uint64_t monitors, busy; /* busy: of the monitors */
     uint64_t retained, opening, calls;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* OPEN: the paper's checkAlloc and alloc (4.3) as one procedure. With REGION_RETAIN it first looks
- * for a region kept from an earlier run. Else it asks hosts in random order: those believed to have
- * the room free, then those that could make room by dropping regions that are only kept.
+ * for a region kept from an earlier run, unless REGION_FRESH says that this is no such opening.
+ * Else it asks hosts in random order: those believed to have the room free, then those that could
+ * make room by dropping regions that are only kept.
  *
  * Time: each request to an imd ends within request_deadline_ns. None begins after OPEN_DEADLINES of
  * those, nor lasts longer: the client has its reply by then, however many hosts there are. A
@@ -66,7 +67,7 @@ static int ask_alloc(Manager *m, Task *t, Host *h)
                   .key = t->open.key,
                   .offset = t->open.offset,
                   .len = t->open.len,
-                  .flags = t->open.flags,
+                  .flags = t->open.flags & ~(uint32_t)REGION_FRESH,
                   .evict = t->evict};
     size_t n = wire_alloc_encode(&op, body);
 
@@ -256,10 +257,13 @@ static void open_reopened(Manager *m, const Call *call, int status, const uint8_
 
 /* ---- OPEN ---------------------------------------------------------------------------------- */
 
-/* What it has, and what it has asked for: else a burst of OPENs would pass all at once. */
+/* What it has, and what it has asked for: else a burst of OPENs would pass all at once. What it has
+ * on hosts that are being drained does not count: a client that has all that it may have could not
+ * move it. */
 static bool within_quota(const Manager *m, const CmdClient *c, uint64_t len)
 {
-    uint64_t bytes = c->bytes, regions = c->regions_count, most = m->config.client_bytes;
+    uint64_t bytes = c->bytes - c->moves.bytes, regions = c->regions_count - c->moves.count;
+    const uint64_t most = m->config.client_bytes;
     LIST_FOREACH(at, &c->tasks) {
         const Task *t = CONTAINER_OF(at, Task, of_client);
         if (t->op != OP_OPEN)
@@ -304,7 +308,8 @@ void cmd_open(Manager *m, CmdClient *c, Session *session, const WireRequest *req
         cmd_reply(m, &c->replies, session, request->id, request->op, status, NULL, 0);
         return;
     }
-    Region *r = t->open.flags & REGION_RETAIN ? find_kept(m, t) : NULL;
+    const bool may_be_kept = t->open.flags & REGION_RETAIN && !(t->open.flags & REGION_FRESH);
+    Region *r = may_be_kept ? find_kept(m, t) : NULL;
     if (!r || ask_reopen(m, t, r) != 0)
         open_alloc(m, t);
 }

@@ -20,7 +20,7 @@ static bool host_avoided(const Host *h, const OpOpen *open)
 
 bool cmd_host_chosen(const Manager *m, const Host *h, const OpOpen *open)
 {
-    return cmd_host_reachable(m, h) && m->now_ns >= h->avoid_until_ns &&
+    return cmd_host_reachable(m, h) && !h->drain.on && m->now_ns >= h->avoid_until_ns &&
            m->now_ns >= h->distrust_until_ns && !host_avoided(h, open);
 }
 

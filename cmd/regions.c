@@ -103,12 +103,15 @@ void cmd_region_detach(Manager *m, Region *r)
 {
     switch ((enum RegionState)r->state) {
     case REGION_OPENED:
+        cmd_drain_unopened(r);
         list_remove(&r->open.of_client);
         r->open.client->regions_count--;
         r->open.client->bytes -= r->len;
         r->open.client->digest ^= digest_of(r);
         break;
     case REGION_KEPT:
+        r->host->has.kept--;
+        r->host->has.kept_bytes -= r->len;
         hmap_remove(&m->kept, &r->kept.by_file);
         break;
     case REGION_DOOMED:
@@ -131,12 +134,15 @@ void cmd_region_open(Region *r, CmdClient *c, uint64_t request)
     c->regions_count++;
     c->bytes += r->len;
     c->digest ^= digest_of(r);
+    cmd_drain_opened(r);
 }
 
 void cmd_region_keep(Manager *m, Region *r, const Stamp *stamp)
 {
     r->state = REGION_KEPT;
     r->kept.stamp = *stamp;
+    r->host->has.kept++;
+    r->host->has.kept_bytes += r->len;
     hmap_insert(&m->kept, &r->kept.by_file, file_hash(m, &r->key, r->offset, r->len));
 }
 

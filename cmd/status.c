@@ -7,15 +7,31 @@
 
 #define CURSOR_OWNERS ((uint64_t)1 << 63) /* all hosts are listed */
 
-static Listed of_host(const Manager *m, const Host *h)
+/* Older tools know no other state of a host that gets no new regions and will be gone. */
+static enum HostState state_of(const Manager *m, const Host *h)
+{
+    if (h->leaving)
+        return HOST_LEAVING;
+    if (cmd_host_silent(m, h))
+        return HOST_SILENT;
+    return h->drain.on ? HOST_LEAVING : HOST_IDLE;
+}
+
+static Reason reason_of(const Manager *m, const Host *h)
 {
     const Owner *o = cmd_owner_of(m, h->epoch, &h->address);
+    Reason reason = o ? o->reason : (Reason){""};
+    if (h->drain.on)
+        cmd_drain_reason(h, &reason);
+    return reason;
+}
+
+static Listed of_host(const Manager *m, const Host *h)
+{
     return (Listed){
         .host = h,
         .status = {.address = h->address,
-                   .state = h->leaving              ? HOST_LEAVING
-                            : cmd_host_silent(m, h) ? HOST_SILENT
-                                                    : HOST_IDLE,
+                   .state = state_of(m, h),
                    .epoch = h->epoch,
                    .pool_bytes = h->pool_bytes,
                    .free_bytes = h->hint.free_bytes,
@@ -23,7 +39,7 @@ static Listed of_host(const Manager *m, const Host *h)
                    .regions = h->regions_count,
                    .read_bytes = h->served.read_bytes,
                    .write_bytes = h->served.write_bytes,
-                   .reason = o ? o->reason : (Reason){""}},
+                   .reason = reason_of(m, h)},
     };
 }
 

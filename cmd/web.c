@@ -67,6 +67,7 @@ static void add_lent(Json *j, const Manager *m, const Host *h, const HostStatus 
              ",\"reads\":%" PRIu64 ",\"reads_unfilled\":%" PRIu64 ",\"set_aside\":%s",
              h->served.read_bytes, h->served.write_bytes, h->served.fill_bytes, h->served.reads,
              h->served.reads_unfilled, m->now_ns < h->distrust_until_ns ? "true" : "false");
+    json_add(j, ",\"draining\":%s", h->drain.on ? "true" : "false");
 }
 
 typedef struct HostsPage {

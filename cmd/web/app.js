@@ -382,7 +382,7 @@ function showDetail() {
 function eventItem(e) {
   const item = make('li'), time = make('time', when(e.at));
   time.dateTime = new Date(e.at).toISOString();
-  item.append(time, make('span', m.eventWord(e.kind), m.isBad(e.kind) ? 'bad' : ''), make('span', e.address || '–'),
+  item.append(time, make('span', m.eventWord(e), m.isBad(e.kind) ? 'bad' : ''), make('span', e.address || '–'),
     make('span', e.reason + (e.regions ? ` (${m.regions(e.regions)})` : '')));
   return item;
 }

@@ -38,6 +38,7 @@ export function why(h) {
   const reason = h.reason ? ': ' + h.reason : '';
   if (h.state === 'busy') return 'It does not lend, its owner needs it' + (reason || '; its monitor gives no reason') + '.';
   if (h.state === 'silent') return 'It is not heard, and gets no new regions. If it stays silent, the manager drops it.';
+  if (h.draining && h.state === 'leaving') return 'An operator takes it out of service, it gets no new regions' + reason + '.';
   if (h.state === 'leaving') return 'It has said good-bye: its memory is being given back' + reason + '.';
   if (h.set_aside) return 'It lends, but gets no new regions for a while: a program has reported it, see its events.';
   return 'It lends its memory' + reason + '.';
@@ -49,7 +50,9 @@ const EVENT_WORDS = {
   regions_lost: 'regions lost', client_came: 'program came', client_left: 'program left', client_lost: 'program lost',
   stranger: 'stranger', manager_standby: 'manager stands by',
 };
-export const eventWord = (kind) => EVENT_WORDS[kind] || kind.replaceAll('_', ' ');
+// Tools know no kind for a drain (dodo drain): its reason tells it from what the owner does.
+const isDrain = (e) => e.reason.startsWith('drain ');
+export const eventWord = (e) => (isDrain(e) ? 'drain' : EVENT_WORDS[e.kind] || e.kind.replaceAll('_', ' '));
 export const isBad = (kind) => ['host_lost', 'host_reported', 'monitor_lost', 'regions_lost', 'stranger'].includes(kind);
 
 // ---- hosts ----------------------------------------------------------------------------------------------------------
@@ -196,7 +199,7 @@ export class Model {
 
   noteEvent(e) {
     const states = { host_joined: 'idle', host_left: 'gone', host_lost: 'gone', host_busy: 'busy' };
-    if (states[e.kind] && e.address) this.host(e.address).note(e.at, states[e.kind]);
+    if (states[e.kind] && e.address && !isDrain(e)) this.host(e.address).note(e.at, states[e.kind]);
   }
 
   eventsOf(key) {

@@ -93,6 +93,8 @@ static void note_reply(World *w, const uint8_t *payload, size_t len)
     OpEventsReply events;
     OpBeatReply beat;
     OpAliveReply alive;
+    OpMovesReply moves;
+    OpDrainReply drain;
     FUZZ_CHECK(wire_reply_decode(payload, len, &reply) == 0);
     FUZZ_CHECK(reply.status == STATUS_OK || reply.body_len == 0);
     if (reply.status != STATUS_OK)
@@ -106,6 +108,11 @@ static void note_reply(World *w, const uint8_t *payload, size_t len)
         FUZZ_CHECK(wire_events_reply_decode(reply.body, reply.body_len, &events) == 0);
     } else if (reply.op == OP_ALIVE) {
         FUZZ_CHECK(wire_alive_reply_decode(reply.body, reply.body_len, &alive) == 0);
+        FUZZ_CHECK(alive.flags != (ALIVE_WANT_LIST | ALIVE_MOVE));
+    } else if (reply.op == OP_MOVES) {
+        FUZZ_CHECK(wire_moves_reply_decode(reply.body, reply.body_len, &moves) == 0);
+    } else if (reply.op == OP_DRAIN) {
+        FUZZ_CHECK(wire_drain_reply_decode(reply.body, reply.body_len, &drain) == 0);
     } else if (reply.op == OP_BEAT || reply.op == OP_JOIN) {
         FUZZ_CHECK(wire_beat_reply_decode(reply.body, reply.body_len, &beat) == 0);
     }
@@ -224,6 +231,8 @@ static void step_open(World *w)
                  .len = 1 + what / 8 % 16,
                  .flags = how % 4 ? REGION_RETAIN : 0,
                  .stamp = stamp_of(how / 4)};
+    if (how % 8 == 7)
+        op.flags |= REGION_FRESH;
     request(w, client_session(w, how / 8), OP_OPEN, body, wire_open_encode(&op, body));
 }
 
@@ -239,6 +248,11 @@ static void step_alive(World *w)
 {
     uint8_t body[WIRE_BODY_MAX], how = take_u8(&w->in);
     OpAlive op = {.regions = how % 2, .digest = how % 4};
+    const OpMoves moves = {.left_bytes = how, .copied_bytes = how, .refused = how % 2};
+    if (how % 8 >= 6) {
+        request(w, client_session(w, how / 8), OP_MOVES, body, wire_moves_encode(&moves, body));
+        return;
+    }
     request(w, client_session(w, how / 8), OP_ALIVE, body, wire_alive_encode(&op, body));
 }
 
@@ -352,6 +366,17 @@ static void step_owner(World *w)
     request_with(w, &w->owners[i], &w->owner_ids[i], OP_HOST, body, wire_host_encode(&op, body));
 }
 
+/* An operator drains a host. */
+static void step_tool(World *w)
+{
+    uint8_t body[WIRE_BODY_MAX], what = take_u8(&w->in);
+    Session *tool = &w->sessions[SESSIONS - 2];
+    const Addr host = imd_session(w, what / 4)->peer;
+    const OpDrain drain = {
+        .host = host, .what = what / 32 % DRAIN_WHAT_MAX, .drop = what >> 7, .rate = what % 4};
+    request(w, tool, OP_DRAIN, body, wire_drain_encode(&drain, body));
+}
+
 static void step_status(World *w)
 {
     uint8_t body[WIRE_BODY_MAX];
@@ -359,7 +384,7 @@ static void step_status(World *w)
     OpStatus op = {.cursor = which % 8 | (uint64_t)(which >> 3 & 1) << 63};
     const OpEvents events = {.after = which % 64};
     if (which >= 128) {
-        step_owner(w);
+        (which >= 192 ? step_tool : step_owner)(w);
         return;
     }
     if (which >= 64) {

@@ -122,7 +122,7 @@ TEST(status__has_what_a_host_has)
                    "{\"address\":\"%s\",\"state\":\"idle\",\"reason\":\"\",\"epoch\":\"%016llx\","
                    "\"pool_bytes\":65536,\"free_bytes\":61440,\"largest_free_bytes\":61440,"
                    "\"regions\":1,\"read_bytes\":11,\"write_bytes\":22,\"fill_bytes\":33,"
-                   "\"reads\":44,\"reads_unfilled\":4,\"set_aside\":false}",
+                   "\"reads\":44,\"reads_unfilled\":4,\"set_aside\":false,\"draining\":false}",
                    addr_format(&imd->session.peer, address, sizeof address),
                    (unsigned long long)imd->session.peer_epoch);
     assert_non_null(strstr(text, wanted));

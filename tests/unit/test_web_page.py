@@ -227,6 +227,22 @@ class Page(Case):
         self.assertEqual(self.model(answer + 'for (let i = 0; i <= 20; i++) look(i * 2000, "x", Math.min(i, 9) * 8000); '
                                     'return [seen[5][0] > 3000, seen[19][0], seen[20][0]]'), [True, 0, 0])
 
+    def test_a_drain_is_no_owner_that_is_back(self):
+        self.show(self.url + '/')
+        words, why, states = self.model("""
+            const e = {number: 1, age_ms: 60000, kind: "host_busy", address: "10.0.0.2:7701", regions: 2,
+                       reason: "drain begins: it gets no new regions"};
+            const w = new m.Model(), h = {state: "leaving", draining: true, reason: "it is being drained: 2 regions are left"};
+            w.takeEvents({instance: "a", last: 1, events: [e]}, 1e12);
+            return [[m.eventWord(e), m.eventWord({kind: "host_busy", reason: "load 2"})],
+                    [m.why(h), m.why({state: "leaving", draining: false, reason: ""})],
+                    w.hosts.size];""")
+        self.assertEqual(words, ['drain', 'owner is back'])
+        self.assertIn('out of service', why[0])
+        self.assertIn('2 regions are left', why[0])
+        self.assertIn('good-bye', why[1])
+        self.assertEqual(states, 0)
+
     def test_strips_know_what_events_tell(self):
         self.show(self.url + '/')
         told = self.model("""

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* Taking a host out of service. An operator's tool says which one (OP_DRAIN). From then on it is
+ * not chosen, clients hear with their keep-alives that they have regions there, ask for which hosts
+ * that holds (OP_MOVES), and move them by openings and closings as ever. What is kept there for a
+ * next run is dropped if the operator says so. It lasts until it is cancelled or the host goes. A
+ * manager that starts again does not know of it: the tool tells it again. */
+#include "cmd/manager_private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- what is left ---------------------------------------------------------------------------- */
+
+/* Requests that may bring a region which the directory does not have yet. */
+static uint64_t allocs_under_way(const Host *h)
+{
+    const ListNode *lists[] = {&h->calls.running, &h->calls.waiting};
+    uint64_t n = 0;
+    for (int i = 0; i < 2; i++) {
+        LIST_FOREACH(at, lists[i]) {
+            n += CONTAINER_OF(at, Call, of_host)->ask.op == OP_ALLOC;
+        }
+    }
+    return n;
+}
+
+static uint64_t left_there(const Host *h)
+{
+    return h->regions_count + allocs_under_way(h);
+}
+
+void cmd_drain_reason(const Host *h, Reason *ret)
+{
+    const uint64_t left = left_there(h);
+    char text[REASON_MAX] = "it is being drained: nothing is left";
+    if (left == 0 && !h->listed)
+        (void)snprintf(text, sizeof text, "it is being drained: its regions are not known yet");
+    else if (left > 0)
+        (void)snprintf(text, sizeof text, "it is being drained: %" PRIu64 " region%s left", left,
+                       left == 1 ? " is" : "s are");
+    event_reason(ret, text);
+}
+
+/* ---- clients --------------------------------------------------------------------------------- */
+
+/* What this client may copy in a second: its share of what all may, of the host where that is
+ * least. */
+static uint64_t rate_of(const Manager *m, const CmdClient *c)
+{
+    uint64_t rate = 0;
+    for (unsigned i = 0; i < DRAINS_MAX; i++) {
+        if (!(c->moves.hosts >> i & 1) || m->drains[i]->drain.rate == 0)
+            continue;
+        const uint64_t share = m->drains[i]->drain.rate / m->drains[i]->drain.clients;
+        if (rate == 0 || share < rate)
+            rate = share ? share : 1;
+    }
+    return rate;
+}
+
+void cmd_moves(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpMoves op;
+    if (wire_moves_decode(request->body, request->body_len, &op) != 0) {
+        cmd_reply(m, &c->replies, session, request->id, request->op, STATUS_INVALID, NULL, 0);
+        return;
+    }
+    OpMovesReply reply = {.rate = rate_of(m, c)};
+    for (unsigned i = 0; i < DRAINS_MAX; i++)
+        if (c->moves.hosts >> i & 1)
+            reply.epochs[reply.count++] = m->drains[i]->epoch;
+    if (reply.count > 0) {
+        c->moves.asked_ns = m->now_ns;
+        c->moves.said = op;
+    }
+    size_t n = wire_moves_reply_encode(&reply, body);
+    cmd_reply(m, &c->replies, session, request->id, request->op, STATUS_OK, body, n);
+}
+
+/* ---- the operator ---------------------------------------------------------------------------- */
+
+static void drop_kept(Manager *m, Host *h)
+{
+    if (h->has.kept == 0)
+        return;
+    LIST_FOREACH(at, &h->regions) {
+        Region *r = CONTAINER_OF(at, Region, of_host);
+        if (r->state == REGION_KEPT)
+            cmd_region_doom(m, r);
+    }
+}
+
+static uint16_t drain_start(Manager *m, Host *h, const OpDrain *op)
+{
+    if (!h->drain.on) {
+        if (!cmd_drain_on(m, h))
+            return STATUS_BUSY;
+        cmd_tell_host(m, h, EVENT_HOST_BUSY, "drain begins: it gets no new regions");
+    }
+    h->drain.rate = op->rate;
+    h->drain.drop = op->drop;
+    if (h->drain.drop)
+        drop_kept(m, h);
+    return STATUS_OK;
+}
+
+static void drain_cancel(Manager *m, Host *h)
+{
+    if (!h->drain.on)
+        return;
+    cmd_drain_off(m, h);
+    cmd_tell_host(m, h, EVENT_HOST_IDLE, "drain is cancelled: it gets new regions again");
+}
+
+/* How far those are that say it. All clients are looked at: that is once for each question of an
+ * operator. */
+static void add_progress(const Manager *m, const Host *h, OpDrainReply *ret)
+{
+    for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = hmap_walk(&m->clients, n)) {
+        const CmdClient *c = CONTAINER_OF(n, CmdClient, by_id);
+        if (!(c->moves.hosts >> h->drain.place & 1) || !cmd_client_asks(m, c))
+            continue;
+        ret->asking++;
+        ret->refused += c->moves.said.refused > 0;
+        ret->left_bytes += c->moves.said.left_bytes;
+        ret->copied_bytes += c->moves.said.copied_bytes;
+    }
+}
+
+static OpDrainReply drain_look(const Manager *m, const Host *h)
+{
+    OpDrainReply reply = {
+        .epoch = h->epoch,
+        .state = h->drain.on ? DRAIN_ON : DRAIN_OFF,
+        .listed = h->listed,
+        .open_regions = h->has.open,
+        .open_bytes = h->has.open_bytes,
+        .kept_regions = h->has.kept,
+        .kept_bytes = h->has.kept_bytes,
+        .busy_regions = left_there(h) - h->has.open - h->has.kept,
+        .host_regions = h->leaving ? 0 : h->hint.regions, /* gone with its memory */
+        .clients = h->drain.clients,
+        .dead_ms = m->config.client_dead_ns / NS_PER_MS,
+    };
+    if (h->drain.on)
+        add_progress(m, h, &reply);
+    return reply;
+}
+
+/* STATUS_OK: it is done; *ret_host is the host. */
+static uint16_t drain_do(Manager *m, const OpDrain *op, Host **ret_host)
+{
+    if (m->number == MANAGER_STANDBY)
+        return STATUS_STANDBY;
+    Host *h = *ret_host = cmd_host_at(m, &op->host);
+    if (!h)
+        return STATUS_GONE;
+    if (op->what == DRAIN_START)
+        return drain_start(m, h, op);
+    if (op->what == DRAIN_CANCEL)
+        drain_cancel(m, h);
+    return STATUS_OK;
+}
+
+/* To do it again changes nothing, so that a repeat may as well be done again. */
+void cmd_drain(Manager *m, Session *session, const WireRequest *request)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpDrain op;
+    OpDrainReply reply;
+    Host *h = NULL;
+    size_t n = 0;
+    uint16_t status = STATUS_INVALID;
+
+    if (wire_drain_decode(request->body, request->body_len, &op) == 0)
+        status = drain_do(m, &op, &h);
+    if (status == STATUS_OK) {
+        reply = drain_look(m, h);
+        n = wire_drain_reply_encode(&reply, body);
+    }
+    cmd_reply(m, NULL, session, request->id, request->op, status, body, n);
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* What an older program closes meanwhile may be kept there: it goes like the rest. */
+void cmd_drains_tick(Manager *m)
+{
+    for (unsigned i = 0; i < DRAINS_MAX; i++) {
+        Host *h = m->drains[i];
+        if (!h)
+            continue;
+        if (h->drain.drop)
+            drop_kept(m, h);
+        const bool empty = h->listed && left_there(h) == 0;
+        if (empty && !h->drain.told && !h->leaving)
+            cmd_tell_host(m, h, EVENT_HOST_BUSY, "drain ends: nothing is left there");
+        h->drain.told = empty;
+    }
+}
