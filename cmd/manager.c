@@ -203,6 +203,9 @@ static void tool_input(Manager *m, Session *session, const WireRequest *request)
     case OP_DRAIN:
         cmd_drain(m, session, request);
         break;
+    case OP_REGIONS:
+        cmd_regions(m, session, request);
+        break;
     default:
         cmd_reply(m, NULL, session, request->id, request->op, STATUS_DENIED, NULL, 0);
     }

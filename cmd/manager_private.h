@@ -303,7 +303,7 @@ struct Manager {
 /* From the bottom up. The directory, in tables that send nothing: common.c, rooms.c, drain_table.c,
  * regions.c, host_table.c, owner_table.c, client_table.c. Requests to imds: tasks.c, calls.c.
  * Procedures: placement.c, open.c, close.c, reconcile.c, hosts.c, reports.c, drain.c, status.c,
- * clients.c. At the top: manager.c, duty.c. Beside them: events.c. */
+ * region_status.c, clients.c. At the top: manager.c, duty.c. Beside them: events.c. */
 
 /* ---- common.c ---- */
 /* Keeps an event, and tells the sink. */
@@ -473,6 +473,9 @@ void cmd_drain(Manager *m, Session *session, const WireRequest *request);
 void cmd_drains_tick(Manager *m);
 /* In words, how far the drain is. */
 void cmd_drain_reason(const Host *h, Reason *ret);
+
+/* ---- region_status.c ---- */
+void cmd_regions(Manager *m, Session *session, const WireRequest *request);
 
 /* ---- status.c ---- */
 /* A host that lends memory, or an owner who is busy: the other one is NULL. */

@@ -95,6 +95,7 @@ static void note_reply(World *w, const uint8_t *payload, size_t len)
     OpAliveReply alive;
     OpMovesReply moves;
     OpDrainReply drain;
+    OpRegionsReply regions;
     FUZZ_CHECK(wire_reply_decode(payload, len, &reply) == 0);
     FUZZ_CHECK(reply.status == STATUS_OK || reply.body_len == 0);
     if (reply.status != STATUS_OK)
@@ -113,6 +114,8 @@ static void note_reply(World *w, const uint8_t *payload, size_t len)
         FUZZ_CHECK(wire_moves_reply_decode(reply.body, reply.body_len, &moves) == 0);
     } else if (reply.op == OP_DRAIN) {
         FUZZ_CHECK(wire_drain_reply_decode(reply.body, reply.body_len, &drain) == 0);
+    } else if (reply.op == OP_REGIONS) {
+        FUZZ_CHECK(wire_regions_reply_decode(reply.body, reply.body_len, &regions) == 0);
     } else if (reply.op == OP_BEAT || reply.op == OP_JOIN) {
         FUZZ_CHECK(wire_beat_reply_decode(reply.body, reply.body_len, &beat) == 0);
     }
@@ -366,7 +369,7 @@ static void step_owner(World *w)
     request_with(w, &w->owners[i], &w->owner_ids[i], OP_HOST, body, wire_host_encode(&op, body));
 }
 
-/* An operator drains a host. */
+/* An operator drains a host, or looks at regions. */
 static void step_tool(World *w)
 {
     uint8_t body[WIRE_BODY_MAX], what = take_u8(&w->in);
@@ -374,7 +377,13 @@ static void step_tool(World *w)
     const Addr host = imd_session(w, what / 4)->peer;
     const OpDrain drain = {
         .host = host, .what = what / 32 % DRAIN_WHAT_MAX, .drop = what >> 7, .rate = what % 4};
-    request(w, tool, OP_DRAIN, body, wire_drain_encode(&drain, body));
+    const OpRegions regions = {.cursor = (uint64_t)what << 55,
+                               .host = what & 64 ? host : (Addr){0},
+                               .client = what & 128 ? 1 : 0};
+    if (what % 4)
+        request(w, tool, OP_DRAIN, body, wire_drain_encode(&drain, body));
+    else
+        request(w, tool, OP_REGIONS, body, wire_regions_encode(&regions, body));
 }
 
 static void step_status(World *w)
