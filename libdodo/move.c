@@ -139,6 +139,8 @@ static void move_begin(Client *c, Region *r)
 /* Has the other copy all that @r has, as far as is known? */
 static bool covered(const Region *r, const Region *other)
 {
+    if (!RULE(MOVE_WHOLE))
+        return true;
     return other->blocks.filled_count >= r->blocks.filled_count &&
            mirror_common(r) == r->blocks.filled_count;
 }

@@ -55,7 +55,8 @@
     X(MIRROR_HEALS, "a copy gets what only the other one has")                                \
     X(HEAL_COUNTER, "a copy is healed with nothing that a write has touched since")           \
     X(HEAL_CHECKED, "a copy is healed only with what is proven to be the file's")             \
-    X(GIVEN_UP, "an answer from before a discard does not make a block filled")
+    X(GIVEN_UP, "an answer from before a discard does not make a block filled")               \
+    X(MOVE_WHOLE, "a copy leaves a host only when another one has all that it has")
 
 enum DodoRule {
 #define X(name, text) DODO_RULE_##name,

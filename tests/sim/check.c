@@ -115,7 +115,7 @@ static void check_apart(Process *p, const Desc *d)
 {
     unsigned stripes = program_stripes(p->world, d);
     stripes = stripes ? stripes : 1;
-    for (unsigned i = 0; program_mirrored(d) && i < stripes; i++)
+    for (unsigned i = 0; i < stripes; i++)
         if (d->seen[i].epoch && d->seen[i].epoch == d->seen[i + stripes].epoch)
             violate(p->world, "client%u rd %d: one host has both copies of stripe %u", p->index,
                     d->rd, i);
@@ -138,6 +138,30 @@ static void check_missed(Process *p, Desc *d)
     }
 }
 
+/* A region that leaves a host takes along all that it has there. Who gives up nothing, and whose
+ * hosts give nothing back, has as much afterwards as before. */
+static void check_moved(Process *p, const ClientStats *s)
+{
+    World *w = p->world;
+    ClientRegionInfo info;
+    uint64_t unfilled = s->regions_lost + s->voided + s->poisoned + s->corrupt;
+    bool judged = w->looked_always && s->moves != p->moves_seen && unfilled == p->unfilled_seen &&
+                  w->p.weights[DO_DISCARD] == 0 && w->p.limit_every_ns == TIME_NEVER &&
+                  w->p.lie_every_ns == TIME_NEVER;
+    cover_add(w, COVER_MOVES, s->moves - p->moves_seen);
+    for (unsigned i = 0; i < DESCS_MAX; i++) {
+        Desc *d = &p->descs[i];
+        if (d->state != DESC_OPEN || client_region_info(p->client, d->rd, &info) < 0)
+            continue;
+        if (judged && info.filled_bytes < d->filled_bytes)
+            violate(w, "client%u rd %d: has %llu bytes after a move, of %llu", p->index, d->rd,
+                    (unsigned long long)info.filled_bytes, (unsigned long long)d->filled_bytes);
+        d->filled_bytes = info.filled_bytes;
+    }
+    p->moves_seen = s->moves;
+    p->unfilled_seen = unfilled;
+}
+
 /* A client that noticed the end of a host with one descriptor has noticed it with all: the host is
  * gone for good, a descriptor on it is inactive, so no other may be active. (Only its own
  * silence, its good-bye or its successor tell a client: no late "region gone" of the dead one.) */
@@ -147,7 +171,9 @@ static void check_host_deaths(World *w, Process *p)
     ClientStats s;
     uint64_t lost = 0, kept[DESCS_MAX][MEMBERS_MAX] = {{0}}; /* that were active before too */
     client_stats(p->client, &s);
-    bool news = s.hosts_lost != p->hosts_lost_seen && s.poisoned == p->poisoned_seen;
+    bool news = s.hosts_lost != p->hosts_lost_seen && s.poisoned == p->poisoned_seen &&
+                s.moves == p->moves_seen;
+    check_moved(p, &s);
     p->hosts_lost_seen = s.hosts_lost;
     p->poisoned_seen = s.poisoned;
     for (unsigned i = 0; i < DESCS_MAX; i++) {
@@ -268,12 +294,25 @@ static void check_even(World *w)
     }
 }
 
+/* There is room elsewhere, and time enough has passed. */
+static void check_drained(World *w, const Live *live, unsigned n)
+{
+    bool judged = w->p.scenario == SCENARIO_DRAINS && w->p.limit_every_ns == TIME_NEVER &&
+                  w->p.lie_every_ns == TIME_NEVER && w->p.reclaim_every_ns == TIME_NEVER;
+    for (unsigned i = 0; judged && i < n; i++)
+        for (unsigned j = 0; j < w->p.imds; j++)
+            if (w->drained[j] && live[i].address.epoch == w->imds[j].epoch)
+                violate(w, "client%u: region %llu is still on imd%u, which is drained",
+                        live[i].client, (unsigned long long)live[i].address.region, j);
+}
+
 /* After all regions were read: what a client takes for active is there. */
 void check_probed(World *w)
 {
     Live live[LIVES_MAX];
     unsigned n = live_regions(w, live);
     check_even(w);
+    check_drained(w, live, n);
     for (unsigned i = 0; i < n; i++) {
         bool found = false;
         for (unsigned j = 0; j < w->p.imds; j++) {

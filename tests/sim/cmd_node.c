@@ -11,7 +11,8 @@ static void sink_message(void *ctx, Session *session, uint8_t type, const uint8_
                          size_t len)
 {
     CmdNode *n = ctx;
-    port_message(&n->port, session, type, payload, len);
+    if (session != &n->operator)
+        port_message(&n->port, session, type, payload, len);
 }
 
 static void session_closed(void *ctx, Session *s)
@@ -86,6 +87,16 @@ static void event(void *ctx, const PortEvent *e)
 {
     CmdNode *n = ctx;
     shell_event(n->world, n->env.name, e);
+}
+
+void cmd_asked(CmdNode *n, const uint8_t *payload, size_t len)
+{
+    SimHeap *was = sim_heap_enter(&n->heap);
+    n->operator.peer_role = ROLE_TOOL;
+    n->operator.peer = addr_sim(HOST_STRANGER, PORT_CMD);
+    manager_input(n->manager, &n->operator, WIRE_REQUEST, payload, len, node_now(n));
+    sim_heap_enter(was);
+    cmd_step(n);
 }
 
 static const PortOps port_ops = {.message = message, .closed = session_closed, .event = event};

@@ -28,6 +28,9 @@
     X(OFFERS, 1, "mfillv: some")                                                      \
     X(OFFERS_SHORT, 1, "mfillv: a write beside")                                      \
     X(DISCARDS, 1, "mdiscard")                                                        \
+    X(DRAINS, 1, "hosts taken out of service")                                        \
+    X(DRAINS_CANCELLED, 1, "... and put back")                                        \
+    X(MOVES, 1, "regions that left a host, while they were open")                     \
     X(PREFETCHES, 1, "prefetch: hints")                                               \
     X(EXTENTS, 1, "prefetch: reads that brought what was announced around them")      \
     X(WRITES, 1, "mwrite")                                                            \

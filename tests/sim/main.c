@@ -255,6 +255,7 @@ static const enum Scenario rule_scenarios[DODO_RULE_MAX] = {
     [DODO_RULE_HEAL_COUNTER] = SCENARIO_COPIES,
     [DODO_RULE_HEAL_CHECKED] = SCENARIO_MIRRORS,
     [DODO_RULE_GIVEN_UP] = SCENARIO_COPIES,
+    [DODO_RULE_MOVE_WHOLE] = SCENARIO_DRAINS,
 };
 
 typedef struct RuleResult {

@@ -7,7 +7,7 @@ static const char *const names[SCENARIO_COUNT] = {
     "general",  "calm",     "pauses",  "amnesia", "retain",  "contention", "file",
     "hosts",    "churn",    "end",     "silence", "reclaim", "crashes",    "large",
     "stripes",  "silent",   "writers", "seconds", "offers",  "trickle",    "capped",
-    "managers", "pressure", "mirrors", "copies"};
+    "managers", "pressure", "mirrors", "copies",  "drains"};
 
 const char *scenario_name(unsigned scenario)
 {
@@ -708,6 +708,48 @@ static void choose_mirrors(Params *p, uint64_t seed)
     }
 }
 
+/* With room elsewhere for all that leaves a host. */
+static void scenario_drains(Params *p, SimRng *r)
+{
+    make_mirrored(p, r);
+    p->alive_ns = ms(r, 20, 200);
+    p->popular_ppm = 500000;
+    p->hot_ppm = (unsigned)sim_rng_below(r, 1000000);
+    p->weights[DO_READ] = 60;
+    p->weights[DO_WRITE] = (unsigned)sim_rng_below(r, 60);
+    p->weights[DO_CLOSE] = 1 + (unsigned)sim_rng_below(r, 3);
+    p->weights[DO_CHANGE_FILE] = (unsigned)sim_rng_below(r, 3);
+    p->retain_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 1000000) : 0;
+    p->duration_ns = sim_rng_between(r, 2000, 8000) * NS_PER_MS;
+    p->fault_every_ns = sim_rng_below(r, 3) ? sim_rng_spread(r, 200, 4000) * NS_PER_MS : TIME_NEVER;
+    p->fault_long_ns = sim_rng_spread(r, 50, 2000) * NS_PER_MS;
+}
+
+/* Of all scenarios in which memory may be lost some seeds have drains, too. */
+static void choose_drains(Params *p, uint64_t seed)
+{
+    SimRng rng, *r = &rng;
+    sim_rng_init(r, seed, 0x647261);
+    bool own = p->scenario == SCENARIO_DRAINS;
+    bool mirrors = p->scenario == SCENARIO_MIRRORS || p->scenario == SCENARIO_COPIES;
+    p->drain_every_ns = TIME_NEVER;
+    if (p->imds < (mirrors ? 3u : 2u) || p->calm || (!own && sim_rng_below(r, 4) > 0))
+        return;
+    p->drain_every_ns = sim_rng_spread(r, 100, 3000) * NS_PER_MS;
+    p->drains_max = p->imds - 1 - mirrors;
+    p->drain_rate = sim_rng_below(r, 2) ? 0 : sim_rng_spread(r, 10000, 10000000);
+    if (!own)
+        return;
+    p->mirror_ppm = sim_rng_below(r, 3) ? 0 : (uint32_t)sim_rng_below(r, 1000000);
+    p->stripe_ppm = sim_rng_below(r, 2) ? 0 : (uint32_t)sim_rng_below(r, 900000);
+    p->async = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 1, ASYNC_MAX) : 0;
+    p->weights[DO_ASYNC] = p->async ? (unsigned)sim_rng_between(r, 5, 40) : 0;
+    p->weights[DO_OFFER] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 3, 30) : 0;
+    p->weights[DO_DISCARD] = sim_rng_below(r, 4) ? 0 : (unsigned)sim_rng_between(r, 3, 30);
+    if (sim_rng_below(r, 2)) /* a stale copy shows where nothing checks it */
+        p->checked = p->lie_every_ns != TIME_NEVER;
+}
+
 void params_choose(Params *p, uint64_t seed, int scenario)
 {
     SimRng rng, *r = &rng;
@@ -738,7 +780,7 @@ void params_choose(Params *p, uint64_t seed, int scenario)
         [SCENARIO_OFFERS] = scenario_offers,     [SCENARIO_TRICKLE] = scenario_trickle,
         [SCENARIO_CAPPED] = scenario_capped,     [SCENARIO_MANAGERS] = scenario_managers,
         [SCENARIO_PRESSURE] = scenario_pressure, [SCENARIO_MIRRORS] = scenario_mirrors,
-        [SCENARIO_COPIES] = scenario_copies};
+        [SCENARIO_COPIES] = scenario_copies,     [SCENARIO_DRAINS] = scenario_drains};
     if (p->scenario == SCENARIO_CALM) {
         make_calm(p);
         p->calm_manager = true;
@@ -749,6 +791,7 @@ void params_choose(Params *p, uint64_t seed, int scenario)
     choose_owners(p, seed);
     choose_lies(p, seed);
     choose_mirrors(p, seed);
+    choose_drains(p, seed);
     choose_writers(p, seed);
     shells_choose(p, seed);
     if (p->scenario != SCENARIO_CONTENTION && p->think_ns < 50 * NS_PER_US)

@@ -39,11 +39,12 @@ static uint64_t memory_of(const Process *p, const Desc *d)
 {
     ClientRegionInfo info;
     uint64_t memory = 0;
+    if (client_region_info(p->client, d->rd, &info) < 0 || info.copies == 0)
+        return 0;
     for (unsigned i = 0; client_stripe_info(p->client, d->rd, i, &info) == 0; i++) {
         const RegionName name = {info.address.epoch, info.address.region, info.address.opening};
-        if (!info.active)
-            return 0;
-        memory ^= region_digest(&name);
+        if (info.active)
+            memory ^= region_digest(&name);
     }
     return memory;
 }

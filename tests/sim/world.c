@@ -263,6 +263,7 @@ void programs_make(World *w)
     faults_start(w);
     owners_start(w);
     lies_start(w);
+    drains_start(w);
     writers_start(w);
 }
 
@@ -422,6 +423,7 @@ static void phases_tick(void *ctx, uint64_t arg)
 void cluster_run(World *w, unsigned check_every)
 {
     uint64_t same = 0, last = 0;
+    w->looked_always = check_every == 1;
     while (w->phase != PHASE_DONE && !w->stopping && simnet_step(w->net)) {
         uint64_t events = simnet_events(w->net);
         if (events % check_every == 0)

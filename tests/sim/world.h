@@ -82,6 +82,7 @@ enum Scenario {
     SCENARIO_PRESSURE, /* an owner takes parts of the memory of hot regions, again and again */
     SCENARIO_MIRRORS,  /* regions of two copies, whose hosts die and freeze one after the other */
     SCENARIO_COPIES,   /* ... with a few hot blocks, all threads on them, late duplicates */
+    SCENARIO_DRAINS,   /* hosts are taken out of service, and open regions leave them */
     SCENARIO_COUNT
 };
 
@@ -170,6 +171,9 @@ typedef struct Params {
     bool checked;              /* clients check what hosts return */
     uint64_t lie_every_ns;     /* bits of a host's pool flip; TIME_NEVER: never */
     uint64_t reclaim_every_ns; /* owners come back and go again; TIME_NEVER: never */
+    uint64_t drain_every_ns;   /* a host is drained, or is wanted again; TIME_NEVER: none is */
+    unsigned drains_max;       /* hosts at once */
+    uint64_t drain_rate;       /* bytes a second; 0: no limit */
     bool same_ports;           /* a process started again uses the same ports */
     SimLink link;
     ShellParams shells;
@@ -281,6 +285,7 @@ typedef struct Desc {
     bool dead;         /* it was seen without any memory */
     unsigned discards; /* that have begun */
     uint64_t read; /* the memory it had when the script read it last; 0: not all of it had any */
+    uint64_t filled_bytes; /* when it was last looked at */
     struct {
         uint64_t epoch;   /* of its host when it was last looked at; 0: inactive */
         bool lost;        /* it had one before */
@@ -367,7 +372,7 @@ struct Process {
     bool wake_pending, background_pending;
     bool kill_when_writing;
     ClientStats last; /* counted into the coverage already */
-    uint64_t hosts_lost_seen, poisoned_seen;
+    uint64_t hosts_lost_seen, poisoned_seen, moves_seen, unfilled_seen;
 };
 
 typedef struct ImdThread {
@@ -449,6 +454,7 @@ typedef struct CmdNode {
     IdSet requests_seen;
     uint64_t opens_seen;
     ManagerStats last;
+    Session operator; /* of drains.c */
 } CmdNode;
 
 /* The resource monitor of a host's owner. */
@@ -516,7 +522,9 @@ struct World {
         CmdNode *holder;
         uint64_t number; /* of leases so far */
     } lock;
-    SimRng managers_rng;
+    SimRng managers_rng, drains_rng;
+    bool drained[IMDS_MAX];
+    uint64_t drain_requests;
     Stranger stranger;
     SimOwner owners[IMDS_MAX];
     ClusterKey keys[CLUSTER_KEYS_MAX];
@@ -528,6 +536,7 @@ struct World {
     uint64_t phase_until_ns;
     uint64_t work_at_ns;
     bool stopping;
+    bool looked_always; /* invariants are looked at after each event */
     char violation[512];
     uint64_t violation_ns;
     uint64_t *cover; /* COVER_MAX, of the worker */
@@ -703,6 +712,8 @@ void imd_thread_resume(ImdThread *t);
 /* cmd_node.c */
 void cmd_start(CmdNode *n);
 void cmd_crash(CmdNode *n);
+/* A request of an operator, whose answers nobody hears. */
+void cmd_asked(CmdNode *n, const uint8_t *payload, size_t len);
 void cmd_stop(CmdNode *n); /* the seed is over */
 void cmd_pause(CmdNode *n);
 void cmd_resume(CmdNode *n);
@@ -735,6 +746,7 @@ uint64_t shell_timer_late(World *w); /* by how much, if at all */
 
 /* lies.c: until the faults heal; what was changed stays so */
 void lies_start(World *w);
+void drains_start(World *w);
 
 /* writers.c: other programs whose writes take long */
 void writers_start(World *w);
