@@ -596,7 +596,7 @@ static void read_waits(Call *call, uint64_t now_ns)
     CallState *st = call->state;
     Region *r = call->region;
     uint64_t clock_ns = channel_clock(call->channel, now_ns), patience = st->read.patience_ns;
-    if (!r->mirror.twin || clock_ns < st->read.turn_ns)
+    if (!r->mirror.twin || st->read.turn_ns == 0 || clock_ns < st->read.turn_ns)
         return;
     uint64_t heard = st->run.begun ? st->run.progress_ns : st->read.asked_clock_ns;
     bool silent = clock_ns >= time_add(heard, patience);
