@@ -75,6 +75,9 @@ static void client_execute(Manager *m, CmdClient *c, Session *session, const Wir
     case OP_REPORT:
         cmd_report(m, c, session, request);
         break;
+    case OP_TAKE:
+        cmd_take(m, c, session, request);
+        break;
     case OP_MOVES:
         cmd_moves(m, c, session, request);
         break;
@@ -118,7 +121,7 @@ static bool open_comes_early(const Manager *m, const WireRequest *request)
 
 static bool is_client_op(uint16_t op)
 {
-    return (op >= OP_OPEN && op <= OP_LEAVE) || op == OP_REPORT || op == OP_MOVES;
+    return (op >= OP_OPEN && op <= OP_LEAVE) || op == OP_REPORT || op == OP_MOVES || op == OP_TAKE;
 }
 
 void cmd_client_input(Manager *m, Session *session, const WireRequest *request)

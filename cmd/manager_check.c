@@ -161,7 +161,7 @@ static bool clients_check(const Manager *m)
     LIST_FOREACH(at, &m->tasks.all) {
         const Task *t = CONTAINER_OF(at, Task, of_manager);
         orphans += !t->client;
-        opens += t->op == OP_OPEN;
+        opens += t->op == OP_OPEN || t->op == OP_TAKE;
         reserved += t->fresh != NULL;
     }
     return n == m->clients.count && n <= m->config.clients_max && left == m->left.count &&

@@ -222,8 +222,12 @@ typedef struct Task {
     Session *session;  /* where the reply goes; NULL: nowhere until the request comes again */
     uint64_t request;
     uint16_t op;
-    bool evict;          /* OPEN: the second round */
-    OpOpen open;         /* OPEN */
+    bool evict;   /* OPEN, TAKE: the second round */
+    OpOpen open;  /* OPEN, TAKE */
+    OpTake take;  /* TAKE */
+    CopyPlace to; /* TAKE: the new region */
+    /* TAKE: goes on with the new region, which is REGION_BUSY, and whose client is there. */
+    void (*allocated)(Manager *m, struct Task *t, Region *r, const OpAllocReply *given);
     Region *fresh;       /* OPEN: memory for the new region, so that success cannot fail */
     uint64_t give_up_ns; /* OPEN: begins no further call then */
     Stamp close_stamp;   /* CLOSE */
@@ -302,8 +306,8 @@ struct Manager {
 
 /* From the bottom up. The directory, in tables that send nothing: common.c, rooms.c, drain_table.c,
  * regions.c, host_table.c, owner_table.c, client_table.c. Requests to imds: tasks.c, calls.c.
- * Procedures: placement.c, open.c, close.c, reconcile.c, hosts.c, reports.c, drain.c, status.c,
- * region_status.c, clients.c. At the top: manager.c, duty.c. Beside them: events.c. */
+ * Procedures: placement.c, open.c, take.c, close.c, reconcile.c, hosts.c, reports.c, drain.c,
+ * status.c, region_status.c, clients.c. At the top: manager.c, duty.c. Beside them: events.c. */
 
 /* ---- common.c ---- */
 /* Keeps an event, and tells the sink. */
@@ -444,7 +448,19 @@ bool cmd_host_chosen(const Manager *m, const Host *h, const OpOpen *open);
 /* A random host for this OPEN's round that was not tried yet (marks it tried); NULL: none. */
 Host *cmd_host_choose(Manager *m, Task *task);
 
-/* ---- open.c, close.c ---- */
+/* ---- open.c, take.c, close.c ---- */
+/* Of an opening that was checked; NULL: too many are under way, or no memory. */
+Task *cmd_open_task(Manager *m, CmdClient *c, Session *session, const WireRequest *request,
+                    const OpOpen *open);
+/* Asks hosts for the region, until one gives it: then the task is over, or TAKE's goes on. */
+void cmd_open_alloc(Manager *m, Task *t);
+/* What an imd gave, if it makes sense. */
+bool cmd_given_decode(const Call *call, int status, const uint8_t *body, size_t len,
+                      OpAllocReply *ret);
+/* What remains after a failed REOPEN: nothing; or a region that is kept as before; or one that may
+ * be open or not, or is stale, and so must be freed. */
+void cmd_settle_unopened(Manager *m, Region *r, int status, const Stamp *stamp);
+void cmd_take(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
 void cmd_open(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
 void cmd_close(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
 

@@ -34,6 +34,10 @@ static void open_succeed(Manager *m, Task *t, Region *r, const OpAllocReply *giv
         cmd_task_destroy(m, t);
         return;
     }
+    if (t->allocated) {
+        t->allocated(m, t, r, given);
+        return;
+    }
     cmd_region_open(r, t->client, t->request);
     m->stats.opens++;
     m->stats.opens_reused += reused;
@@ -42,9 +46,8 @@ static void open_succeed(Manager *m, Task *t, Region *r, const OpAllocReply *giv
     cmd_task_over(m, t, STATUS_OK, body, n);
 }
 
-/* What an imd gave, if it makes sense. */
-static bool given_decode(const Call *call, int status, const uint8_t *body, size_t len,
-                         OpAllocReply *ret)
+bool cmd_given_decode(const Call *call, int status, const uint8_t *body, size_t len,
+                      OpAllocReply *ret)
 {
     return status == STATUS_OK && wire_alloc_reply_decode(body, len, ret) == 0 &&
            ret->address.epoch == call->host->epoch && ret->address.region != 0 && ret->port != 0;
@@ -108,7 +111,7 @@ static bool reserve(Manager *m, Task *t)
     return t->fresh;
 }
 
-static void open_alloc(Manager *m, Task *t)
+void cmd_open_alloc(Manager *m, Task *t)
 {
     if (!t->client) {
         cmd_task_destroy(m, t);
@@ -162,11 +165,11 @@ static void open_allocated(Manager *m, const Call *call, int status, const uint8
     OpAllocReply given;
     Region *r = NULL;
 
-    if (given_decode(call, status, body, len, &given))
+    if (cmd_given_decode(call, status, body, len, &given))
         r = enter_allocated(m, t, call->host, &given.address);
     if (!r) {
         m->stats.retries_next_host++;
-        open_alloc(m, t);
+        cmd_open_alloc(m, t);
         return;
     }
     r->retain = t->open.flags & REGION_RETAIN;
@@ -216,9 +219,7 @@ static int ask_reopen(Manager *m, Task *t, Region *r)
     return cmd_call_begin(m, r->host, &ask, body, n);
 }
 
-/* What remains after a failed REOPEN: nothing; or a region that is kept as before; or one that may
- * be open or not, or is stale, and so must be freed. */
-static void settle_unopened(Manager *m, Region *r, int status, const Stamp *stamp)
+void cmd_settle_unopened(Manager *m, Region *r, int status, const Stamp *stamp)
 {
     switch (status) {
     case CALL_HOST_LOST: /* and the region with it, in a moment */
@@ -244,15 +245,15 @@ static void open_reopened(Manager *m, const Call *call, int status, const uint8_
     Region *r = call->ask.region;
     OpAllocReply given;
 
-    if (given_decode(call, status, body, len, &given) && given.address.region == r->region &&
+    if (cmd_given_decode(call, status, body, len, &given) && given.address.region == r->region &&
         given.address.opening > r->opening) {
         cmd_region_set_opening(r, given.address.opening);
         r->imd_request = call->request->id;
         open_succeed(m, t, r, &given, true);
         return;
     }
-    settle_unopened(m, r, status, &t->open.stamp);
-    open_alloc(m, t);
+    cmd_settle_unopened(m, r, status, &t->open.stamp);
+    cmd_open_alloc(m, t);
 }
 
 /* ---- OPEN ---------------------------------------------------------------------------------- */
@@ -275,6 +276,21 @@ static bool within_quota(const Manager *m, const CmdClient *c, uint64_t len)
            (m->config.client_regions == 0 || regions < m->config.client_regions);
 }
 
+Task *cmd_open_task(Manager *m, CmdClient *c, Session *session, const WireRequest *request,
+                    const OpOpen *open)
+{
+    Task *t = m->tasks.opens < m->config.opens_max
+                  ? cmd_task_new(m, c, session, request, tried_bytes(m))
+                  : NULL;
+    if (!t)
+        return NULL;
+    t->open = *open;
+    t->give_up_ns = m->now_ns;
+    for (int i = 0; i < OPEN_DEADLINES; i++)
+        t->give_up_ns = time_add(t->give_up_ns, m->config.request_deadline_ns);
+    return t;
+}
+
 static uint16_t open_admit(Manager *m, CmdClient *c, Session *session, const WireRequest *request,
                            Task **ret_task)
 {
@@ -286,17 +302,8 @@ static uint16_t open_admit(Manager *m, CmdClient *c, Session *session, const Wir
         m->stats.opens_refused++;
         return STATUS_QUOTA;
     }
-    if (m->tasks.opens >= m->config.opens_max)
-        return STATUS_BUSY;
-    Task *t = cmd_task_new(m, c, session, request, tried_bytes(m));
-    if (!t)
-        return STATUS_BUSY;
-    t->open = open;
-    t->give_up_ns = m->now_ns;
-    for (int i = 0; i < OPEN_DEADLINES; i++)
-        t->give_up_ns = time_add(t->give_up_ns, m->config.request_deadline_ns);
-    *ret_task = t;
-    return STATUS_OK;
+    *ret_task = cmd_open_task(m, c, session, request, &open);
+    return *ret_task ? STATUS_OK : STATUS_BUSY;
 }
 
 void cmd_open(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
@@ -311,5 +318,5 @@ void cmd_open(Manager *m, CmdClient *c, Session *session, const WireRequest *req
     const bool may_be_kept = t->open.flags & REGION_RETAIN && !(t->open.flags & REGION_FRESH);
     Region *r = may_be_kept ? find_kept(m, t) : NULL;
     if (!r || ask_reopen(m, t, r) != 0)
-        open_alloc(m, t);
+        cmd_open_alloc(m, t);
 }

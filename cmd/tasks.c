@@ -4,6 +4,12 @@
 
 #include <stdlib.h>
 
+/* It is counted as an opening. */
+static bool task_opens(const Task *t)
+{
+    return t->op == OP_OPEN || t->op == OP_TAKE;
+}
+
 Task *cmd_task_new(Manager *m, CmdClient *c, Session *session, const WireRequest *request,
                    size_t tried_bytes)
 {
@@ -16,14 +22,14 @@ Task *cmd_task_new(Manager *m, CmdClient *c, Session *session, const WireRequest
     t->op = request->op;
     list_push_back(&c->tasks, &t->of_client);
     list_push_back(&m->tasks.all, &t->of_manager);
-    if (t->op == OP_OPEN)
+    if (task_opens(t))
         m->tasks.opens++;
     return t;
 }
 
 void cmd_task_destroy(Manager *m, Task *t)
 {
-    if (t->op == OP_OPEN)
+    if (task_opens(t))
         m->tasks.opens--;
     if (t->fresh)
         m->tasks.reserved--;

@@ -242,6 +242,7 @@ enum Op {
     OP_MOVES = 10,   /* client -> cmd */
     OP_DRAIN = 11,   /* tool -> cmd */
     OP_REGIONS = 12, /* tool -> cmd */
+    OP_TAKE = 13,    /* client -> cmd */
     OP_JOIN = 16,    /* imd -> cmd */
     OP_BEAT = 17,    /* imd -> cmd */
     OP_LISTING = 18, /* imd -> cmd */
@@ -461,6 +462,24 @@ typedef struct OpEventsReply {
     EventEntry events[EVENTS_PAGE_MAX];
 } OpEventsReply;
 
+/* A client opens a region that is kept on a host which is being drained, and a new one for it
+ * elsewhere, to copy the one to the other and to release that: nobody else would move it.
+ * STATUS_GONE: there is no such region any more; DENIED: the host is not being drained; NO_MEMORY:
+ * there is no room elsewhere. */
+typedef struct CopyPlace {
+    Addr host;             /* as in OpOpenReply */
+    uint16_t control_port; /* ... */
+    RegionAddress address;
+} CopyPlace;
+typedef struct OpTake {
+    uint64_t epoch, region;
+} OpTake;
+typedef struct OpTakeReply {
+    CopyPlace from, to;
+    uint64_t len;
+    Stamp stamp; /* of its file, when it was released */
+} OpTakeReply;
+
 /* Taking a host out of service: it gets no new regions, clients move those that they have there.
  * Any repetition is harmless. STATUS_GONE: the manager knows no such host. */
 enum DrainWhat { DRAIN_LOOK, DRAIN_START, DRAIN_CANCEL, DRAIN_WHAT_MAX };
@@ -642,6 +661,8 @@ typedef struct OpFreeReply {
     X(status_reply, OpStatusReply)   \
     X(events, OpEvents)              \
     X(events_reply, OpEventsReply)   \
+    X(take, OpTake)                  \
+    X(take_reply, OpTakeReply)       \
     X(drain, OpDrain)                \
     X(drain_reply, OpDrainReply)     \
     X(regions, OpRegions)            \

@@ -222,6 +222,12 @@ static const OpEventsReply golden_events_reply = {
                 .id = 0x6162636465666768,
                 .regions = 0x44,
                 .reason = {"load 2"}}}};
+static const OpTake golden_take = {0x0102030405060708, 0x1112131415161718};
+static const OpTakeReply golden_take_reply = {
+    .from = {{.kind = ADDR_IP4, .port = 9, .host = {10, 0, 0, 1}}, 0x1234, GOLDEN_ADDRESS},
+    .to = {{.kind = ADDR_IP4, .port = 8, .host = {10, 0, 0, 2}}, 0x5678, GOLDEN_ADDRESS},
+    .len = 0x0000000001000000,
+    .stamp = GOLDEN_STAMP};
 static const OpDrain golden_drain = {.host = {.kind = ADDR_IP4, .port = 9, .host = {10, 0, 0, 1}},
                                      .what = DRAIN_START,
                                      .drop = 1,
@@ -398,6 +404,14 @@ static const WireGolden wire_goldens[] = {
      "6867666564636261 4400000000000000 06 6c6f61642032",
      "................ ................ ........ "
      "................ ................ .. .. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz"},
+    {"take", "one", &golden_take, "0807060504030201 1817161514131211",
+     "................ ................"},
+    {"take_reply", "one", &golden_take_reply,
+     "01 0900 00000000 0a000001000000000000000000000000 3412 " HEX_ADDRESS
+     "01 0800 00000000 0a000002000000000000000000000000 7856 " HEX_ADDRESS
+     "0000000100000000 " HEX_STAMP,
+     ".. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz .... " ANY_ADDRESS
+     ".. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz .... " ANY_ADDRESS},
     {"drain", "start", &golden_drain,
      "01 0900 00000000 0a000001000000000000000000000000 01 01 000000000000 0807060504030201",
      ".. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz .. .. zzzzzzzzzzzz"},

@@ -9,10 +9,11 @@
 static const char *const op_names[] = {
     [OP_OPEN] = "OPEN",       [OP_CLOSE] = "CLOSE",     [OP_ALIVE] = "ALIVE",
     [OP_CLAIM] = "CLAIM",     [OP_LEAVE] = "LEAVE",     [OP_STATUS] = "STATUS",
-    [OP_EXPLAIN] = "EXPLAIN", [OP_REPORT] = "REPORT",   [OP_JOIN] = "JOIN",
-    [OP_BEAT] = "BEAT",       [OP_LISTING] = "LISTING", [OP_PART] = "PART",
-    [OP_HOST] = "HOST",       [OP_ALLOC] = "ALLOC",     [OP_FREE] = "FREE",
-    [OP_RELEASE] = "RELEASE", [OP_REOPEN] = "REOPEN",
+    [OP_EXPLAIN] = "EXPLAIN", [OP_REPORT] = "REPORT",   [OP_MOVES] = "MOVES",
+    [OP_TAKE] = "TAKE",       [OP_DRAIN] = "DRAIN",     [OP_REGIONS] = "REGIONS",
+    [OP_JOIN] = "JOIN",       [OP_BEAT] = "BEAT",       [OP_LISTING] = "LISTING",
+    [OP_PART] = "PART",       [OP_HOST] = "HOST",       [OP_ALLOC] = "ALLOC",
+    [OP_FREE] = "FREE",       [OP_RELEASE] = "RELEASE", [OP_REOPEN] = "REOPEN",
 };
 
 static const char *op_name(uint16_t op)
