@@ -77,7 +77,7 @@ static void close_keep(Call *call)
     Client *c = call->channel->client;
     CallState *st = call->state;
     call->phase = CLOSE_SEND;
-    if (!st->kept.release || !c->config.block_sum)
+    if (!st->kept.release || !c->config.block_sum || call->region->carried)
         return;
     client_lock(c);
     st->kept.record = checks_record(c, call->region, &st->kept.stamp, &st->kept.len);

@@ -121,7 +121,7 @@ void client_region_retire(Client *c, Region *r, uint64_t now_ns)
 
 bool region_wants_memory(const Region *r)
 {
-    return !r->active && !r->stripe.of && !r->mirror.spare &&
+    return !r->active && !r->stripe.of && !r->mirror.spare && !r->carried &&
            !(r->stripe.parent ? r->stripe.parent->closing : r->closing) && region_file_serves(r);
 }
 

@@ -332,6 +332,9 @@ void call_close_start(Call *call, Channel *ch, int rd, uint64_t now_ns);
 void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns);
 /* OP_LEAVE: the process goes; result 0, or -1 when the manager did not answer in @deadline_ns. */
 void call_leave_start(Call *call, Channel *ch, uint64_t deadline_ns, uint64_t now_ns);
+/* Region @region, which is kept on the host of that epoch, is opened to leave it (call_take.c). The
+ * result is a descriptor that can only be closed. */
+void call_take_start(Call *call, Channel *ch, uint64_t epoch, uint64_t region, uint64_t now_ns);
 
 /* Right after the start: the call does not go on before call_release(). It is on its region all the
  * same, whose close waits for it. */

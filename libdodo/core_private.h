@@ -93,6 +93,7 @@ typedef struct Region {
     bool written; /* in this opening */
     bool reused;
     bool retainable;
+    bool carried;   /* it has no file, nor checksums (call_take.c) */
     unsigned flags; /* DODO_* */
     unsigned refs;  /* calls in progress */
     uint64_t len, file_offset;

@@ -13,6 +13,7 @@
 #include "libdodo/gate.h"
 #include "libdodo/link.h"
 #include "libdodo/queue.h"
+#include "libdodo/carried.h"
 #include "libdodo/range_held.h"
 #include "libdodo/reason.h"
 #include "libdodo/runtime.h"
@@ -291,6 +292,31 @@ int dodo_mheld(int rd, uint64_t *map)
         return fail(&e, EINVAL, no_region);
     leave(&e, false);
     return 0;
+}
+
+/* ---- what is kept, and is to be elsewhere ---------------------------------------------------- */
+
+int dodo_carry(uint64_t epoch, uint64_t region)
+{
+    Entry e;
+    enter(&e);
+    if (runtime_get(&e.rt) < 0)
+        return fail(&e, ENOMEM, reason_get());
+    e.link = runtime_link_take(e.rt);
+    call_take_start(&e.call, e.link->channel, epoch, region, os_now_ns());
+    return (int)finish(&e);
+}
+
+int dodo_carried(int rd, uint64_t epoch)
+{
+    Entry e;
+    ClientRegionInfo info;
+    enter(&e);
+    e.rt = runtime_peek();
+    if (!e.rt || client_region_info(runtime_client(e.rt), rd, &info) < 0)
+        return fail(&e, EINVAL, no_region);
+    leave(&e, false);
+    return !info.active ? -1 : info.copies == 1 && info.address.epoch != epoch;
 }
 
 /* ---- queues --------------------------------------------------------------------------------- */

@@ -176,42 +176,55 @@ static void heal_sums(const Client *c, CallState *st)
                                           st->read.seed);
 }
 
-/* Under the lock: is the block what the file holds? */
-static bool heal_proven(Client *c, CallState *st, Region *from, size_t i, bool *bad)
+enum HealBlock {
+    HEAL_PROVEN,  /* it is what the file holds */
+    HEAL_LEFT,    /* it cannot be copied: it is not filled, or not proven */
+    HEAL_MISSING, /* it is filled, and its bytes would have come with others that are not */
+};
+
+/* Under the lock. */
+static enum HealBlock heal_block(Client *c, CallState *st, Region *from, size_t i, bool *bad)
 {
+    enum { CHUNK_BLOCKS = WIRE_CHUNK_MAX / WIRE_BLOCK_SIZE };
     uint64_t block = block_of(st->read.fill->offset) + i;
     if (read_transfer_unfilled(&st->u.read, block)) {
-        region_saw_filled(c, from, block, false);
-        return false;
+        unsigned filled = read_transfer_chunk_filled(&st->u.read, (unsigned)(i / CHUNK_BLOCKS));
+        bool is = filled >> i % CHUNK_BLOCKS & 1;
+        region_saw_filled(c, from, block, is);
+        return is ? HEAL_MISSING : HEAL_LEFT;
     }
-    if (!c->config.block_sum || !RULE(HEAL_CHECKED))
-        return true;
+    if (!c->config.block_sum || from->carried || !RULE(HEAL_CHECKED))
+        return HEAL_PROVEN;
     enum CheckVerdict v = checks_compare(from, block, st->sums[i], st->read.counter);
     *bad |= v == CHECK_BAD;
-    return v == CHECK_GOOD;
+    return v == CHECK_GOOD ? HEAL_PROVEN : HEAL_LEFT;
 }
 
 /* Under the lock: the first run of blocks that are proven, [*ret_first, the result) of the piece.
- * What comes after it is looked at again. */
+ * What comes after it, and what did not come, is looked at again. */
 static size_t heal_run(Client *c, CallState *st, size_t *ret_first, bool *bad)
 {
     const FillItem *item = st->read.fill;
     Region *from = client_region(c, st->rd), *to = client_region(c, item->to.rd);
-    size_t blocks = (item->len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE, end;
+    size_t blocks = (item->len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE, end = blocks,
+           again = blocks;
     *ret_first = blocks;
     if (!from || !from->active || !region_address_equal(&from->address, &st->run.address))
         return blocks;
-    for (end = 0; end < blocks; end++) {
-        bool proven = heal_proven(c, st, from, end, bad);
-        if (proven && *ret_first == blocks)
-            *ret_first = end;
-        if (!proven && *ret_first < blocks)
-            break;
+    for (size_t i = 0; i < blocks; i++) {
+        enum HealBlock block = heal_block(c, st, from, i, bad);
+        if (block == HEAL_PROVEN && *ret_first == blocks)
+            *ret_first = i;
+        if (block != HEAL_PROVEN && *ret_first < i && end == blocks)
+            end = i;
+        if (block == HEAL_MISSING && again == blocks)
+            again = i;
     }
+    again = min_u64(again, end);
     if (!RULE(HEAL_COUNTER) && to)
         st->read.fill->to.counter = numbers_last(&to->numbers);
-    if (to && end < blocks)
-        to->mirror.heal_at = min_u64(to->mirror.heal_at, block_of(item->offset) + end);
+    if (to && again < blocks)
+        to->mirror.heal_at = min_u64(to->mirror.heal_at, block_of(item->offset) + again);
     return end;
 }
 

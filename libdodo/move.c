@@ -119,12 +119,18 @@ static bool twin_make(Client *c, Region *r)
 
 /* ---- one region ----------------------------------------------------------------------------- */
 
+/* Is it worth having? What cannot be checked is not read from there. */
+static bool is_useful(const Region *r, uint64_t block)
+{
+    return r->carried || !r->blocks.checks || r->blocks.checks[block].sum != 0;
+}
+
 /* Blocks that an earlier opening left there were not seen filled yet: they are looked at. */
 static void believe_held(Client *c, Region *r)
 {
     uint64_t blocks = block_of(r->len - 1) + 1;
     for (uint64_t b = 0; r->reused && b < blocks; b++)
-        if (!r->blocks.checks || r->blocks.checks[b].sum != 0)
+        if (is_useful(r, b))
             region_saw_filled(c, r, b, true);
 }
 
@@ -141,8 +147,15 @@ static bool covered(const Region *r, const Region *other)
 {
     if (!RULE(MOVE_WHOLE))
         return true;
-    return other->blocks.filled_count >= r->blocks.filled_count &&
-           mirror_common(r) == r->blocks.filled_count;
+    if (!r->blocks.filled || !other->blocks.filled)
+        return true; /* there was no memory to know what they have */
+    uint64_t words = block_of(r->len - 1) / 64 + 1;
+    for (uint64_t i = 0; i < words; i++)
+        for (uint64_t lacks = r->blocks.filled[i] & ~other->blocks.filled[i]; lacks;
+             lacks &= lacks - 1)
+            if (is_useful(r, i * 64 + (uint64_t)__builtin_ctzll(lacks)))
+                return false;
+    return true;
 }
 
 /* The manager is asked to free it. False: too many wait for that already. */
@@ -180,7 +193,9 @@ static void move_on(Client *c, Region *r, uint64_t now_ns)
             twin->mirror.spare = false;
             client_region_ask(c, twin, now_ns);
         }
-    } else if (covered(r, twin) && give_up(c, r, now_ns)) {
+    } else if (!covered(r, twin)) {
+        mirror_uneven(c, twin);
+    } else if (give_up(c, r, now_ns)) {
         list_remove(&r->mirror.moving);
         c->stats.moves++;
     }

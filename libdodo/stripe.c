@@ -262,6 +262,10 @@ static void close_wait(Call *call)
         bool fallback = r->flags & DODO_FALLBACK;
         close_end(call, fallback ? 0 : -1,
                   fallback ? NULL : "the region had been reclaimed already");
+    } else if (r->carried) {
+        call->group.release = release;
+        call->group.stamp = r->stamp;
+        call->phase = STRIPES_SEND;
     } else if (release) {
         call->phase = STRIPES_SYNC;
         call_need_file(call, NEED_FILE_SYNC, r->file, NULL, 0, 0);

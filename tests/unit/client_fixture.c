@@ -174,6 +174,24 @@ static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_st
     return wire_open_reply_encode(&reply, body);
 }
 
+/* The last region of the first host, and one like it on the second. */
+static size_t manager_take(uint8_t *body)
+{
+    ImdRegion region = {
+        .region = ++w.regions, .opening = 1, .pool_offset = w.second.pool_used, .len = w.open.len};
+    rng(NULL, &region.capability, sizeof region.capability);
+    w.second.pool_used += (w.open.len + 4095) / 4096 * 4096;
+    assert_int_equal(imd_data_add(w.second.data, &region), 0);
+    imd_data_reopen(w.data, w.last.region, ++w.last.opening, &w.last.capability);
+    OpTakeReply reply = {.from = {addr_of(HOST_IMD), CONTROL_PORT, w.last},
+                         .to = {addr_of(HOST_SECOND),
+                                CONTROL_PORT,
+                                {w.second.epoch, region.region, 1, region.capability}},
+                         .len = w.open.len,
+                         .stamp = {1, 2, 3}};
+    return wire_take_reply_encode(&reply, body);
+}
+
 static size_t moves_answer(uint8_t *body)
 {
     OpMovesReply reply = {.rate = w.move_rate, .count = w.drained_count};
@@ -195,6 +213,7 @@ static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_
         assert_int_equal(wire_close_decode(q->body, q->body_len, &close), 0);
         w.closes++;
         w.closed = close.address;
+        w.close_stamp = close.stamp;
         w.releases += close.mode == CLOSE_RELEASE;
         *ret_status = w.close_gone > 0 ? STATUS_GONE : w.close_status;
         w.close_gone -= w.close_gone > 0;
@@ -216,6 +235,10 @@ static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_
         w.moves_asked++;
         assert_int_equal(wire_moves_decode(q->body, q->body_len, &w.moves), 0);
         return moves_answer(body);
+    case OP_TAKE:
+        assert_int_equal(wire_take_decode(q->body, q->body_len, &w.take), 0);
+        *ret_status = w.take_status;
+        return w.take_status == STATUS_OK ? manager_take(body) : 0;
     case OP_CLAIM:
         w.claims++;
         assert_int_equal(wire_claim_decode(q->body, q->body_len, &w.claim), 0);

@@ -87,7 +87,10 @@ typedef struct World {
     OpMoves moves; /* the last one */
     unsigned moves_asked;
     RegionAddress closed; /* by the last CLOSE */
-    OpReport report;      /* the last one */
+    Stamp close_stamp;
+    OpTake take;
+    uint16_t take_status;
+    OpReport report; /* the last one */
     OpClaim claim;
     OpOpen open;
     bool want_list;

@@ -380,3 +380,111 @@ CHECKED(move__takes_what_was_found_there)
     assert_int_equal(info(rd).filled_bytes, LEN);
     assert_reads_no_file(rd);
 }
+
+/* ---- what is kept, and has no program -------------------------------------------------------- */
+
+static int take(uint64_t epoch, uint64_t region)
+{
+    Call call;
+    call_take_start(&call, w.channels[1], epoch, region, w.now);
+    return (int)done(&call);
+}
+
+/* A region that was filled, and is kept on the first host. */
+static void keep_one(void)
+{
+    int rd = filled(DODO_RETAIN | DODO_RDONLY);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 1);
+}
+
+CHECKED(take__what_is_kept_leaves_and_is_kept_again)
+{
+    keep_one();
+    drain(w.epoch);
+    uint64_t before = w.file_bytes;
+    int rd = take(w.epoch, w.last.region);
+    assert_true(rd >= 0);
+    assert_int_equal(w.take.region, w.last.region);
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+    assert_int_equal(info(rd).filled_bytes, LEN);
+    assert_int_equal(w.file_bytes, before);
+    assert_int_equal(w.closed.epoch, w.epoch);
+    assert_int_equal(w.releases, 1); /* not of that one */
+    unsigned syncs = w.syncs, released = w.released;
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 2);
+    assert_int_equal(w.closed.epoch, SECOND_EPOCH);
+    assert_int_equal(w.close_stamp.mtime_ns, 2);
+    assert_int_equal(w.syncs, syncs); /* there is no file */
+    assert_int_equal(w.released, released);
+    assert_int_equal(stats().regions, 0);
+}
+
+/* What only a part was filled of. */
+CHECKED(take__what_is_not_there_does_not_count)
+{
+    int rd = open_at(LEN, 0, DODO_RETAIN | DODO_RDONLY);
+    assert_reads_file(rd, 0, 40000, 100000);
+    for (unsigned i = 40; i < 140; i += 4) /* blocks that stand alone, and pairs */
+        assert_reads_file(rd, 0, i * 4096, i % 8 ? 4096 : 8192);
+    settle();
+    uint64_t bytes = info(rd).filled_bytes;
+    assert_int_equal(close_rd(rd), 0);
+    drain(w.epoch);
+    rd = take(w.epoch, w.last.region);
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+    assert_int_equal(info(rd).filled_bytes, bytes);
+    assert_int_equal(close_rd(rd), 0);
+}
+
+CHECKED(take__a_close_on_the_way_keeps_the_old_one)
+{
+    keep_one();
+    w.move_rate = 1000;
+    drain(w.epoch);
+    int rd = take(w.epoch, w.last.region);
+    pass(A_WHILE_S);
+    assert_int_equal(info(rd).copies, 2);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 2);
+    assert_int_equal(stats().regions, 0);
+}
+
+CHECKED(take__the_new_host_dies_on_the_way)
+{
+    keep_one();
+    w.move_rate = 1000;
+    drain(w.epoch);
+    int rd = take(w.epoch, w.last.region);
+    pass(A_WHILE_S);
+    w.second.dead = true;
+    pass(A_WHILE_S);
+    assert_is_on(rd, w.epoch); /* nobody can open another one for it */
+    unsigned opens = w.opens;
+    pass(10 * A_WHILE_S);
+    assert_int_equal(w.opens, opens);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 2);
+    assert_int_equal(w.closed.epoch, w.epoch);
+}
+
+CHECKED(take__is_refused)
+{
+    static const struct {
+        uint16_t status;
+        int error;
+    } cases[] = {{STATUS_GONE, ENOENT},
+                 {STATUS_NO_MEMORY, ENOMEM},
+                 {STATUS_DENIED, EINVAL},
+                 {STATUS_BUSY, EINVAL}};
+    keep_one();
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        w.take_status = cases[i].status;
+        assert_int_equal(take(w.epoch, w.last.region), -1);
+        assert_int_equal(fail_error, cases[i].error);
+        assert_int_equal(stats().regions, 0);
+    }
+}
