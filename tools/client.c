@@ -249,8 +249,13 @@ int tool_client_ask(ToolClient *c, uint16_t op, const uint8_t *body, size_t len,
         return no_answer(c, error);
     if (c->request.status == STATUS_OK)
         return 0;
-    (void)snprintf(error, CONFIG_ERROR_MAX, "the daemon refuses: %s",
-                   status_text(c->request.status));
+    if (c->request.status == STATUS_DENIED && c->session && c->session->peer_role == ROLE_CMD)
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "the manager is older than this program, and does not know what it asks: "
+                       "install this version (" DODO_VERSION ") there, and restart dodo-cmd");
+    else
+        (void)snprintf(error, CONFIG_ERROR_MAX, "the daemon refuses: %s",
+                       status_text(c->request.status));
     return -EPROTO;
 }
 
