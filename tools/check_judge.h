@@ -32,7 +32,7 @@ typedef struct CheckManager {
     bool standby; /* no manager that answers is active: this one stands by */
 } CheckManager;
 
-/* A host as the manager lists it, unless it is leaving. */
+/* A host as the manager lists it, unless it is leaving and has nothing. */
 typedef struct CheckHost {
     Addr address; /* of its imd; of its rmd while it is busy */
     uint8_t state;

@@ -137,7 +137,8 @@ static int ask_manager(CheckManager *m, const ToolOptions *o, const Resolved *pe
     return res;
 }
 
-/* Each host that the manager lists, asked from here; but for those that have said good-bye. */
+/* Each host that the manager lists, asked from here; but for those that have said good-bye: one
+ * that is drained serves as ever what it has. */
 static void ask_hosts(CheckFacts *f, const ToolOptions *o, const ClusterStatus *s)
 {
     g_autofree Probe *probes = g_new0(Probe, s->hosts->len);
@@ -145,7 +146,7 @@ static void ask_hosts(CheckFacts *f, const ToolOptions *o, const ClusterStatus *
     size_t count = 0;
     for (guint i = 0; i < s->hosts->len; i++) {
         const HostStatus *h = &g_array_index(s->hosts, HostStatus, i);
-        if (h->state == HOST_LEAVING)
+        if (h->state == HOST_LEAVING && h->regions == 0)
             continue;
         hosts[count] = (CheckHost){.address = h->address, .state = h->state};
         probes[count++].peer = h->address;

@@ -23,6 +23,7 @@ extern const Command command_ping;
 extern const Command command_keygen;
 extern const Command command_bench;
 extern const Command command_survey;
+extern const Command command_drain;
 extern const Command command_regions;
 
 #endif

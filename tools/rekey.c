@@ -142,7 +142,7 @@ static int list_hosts(Rekey *r, char *error)
         res = cluster_status_fetch(&s, &c, error);
     for (guint i = 0; res == 0 && i < s.hosts->len; i++) {
         const HostStatus *h = &g_array_index(s.hosts, HostStatus, i);
-        if (h->state != HOST_LEAVING)
+        if (h->state != HOST_LEAVING || h->regions > 0) /* one that is drained serves as ever */
             add_host(r, &h->address, false);
     }
     r->facts.programs = s.last.clients;

@@ -98,9 +98,11 @@ static void print_table(const ClusterStatus *r, const Addr *manager)
                                    h->read_bytes, h->write_bytes};
         for (unsigned k = 0; k < 5; k++)
             (void)format_size(bytes[k], size[k], sizeof size[k]);
-        printf("%-24s %-8s %10s %10s %10s %9" PRIu64 " %10s %10s\n",
+        const bool why = h->state == HOST_LEAVING && *h->reason.text;
+        printf("%-24s %-8s %10s %10s %10s %9" PRIu64 " %10s %10s%s%s\n",
                addr_format(&h->address, text, sizeof text), host_state_text(h->state), size[0],
-               size[1], size[2], h->regions, size[3], size[4]);
+               size[1], size[2], h->regions, size[3], size[4], why ? "  " : "",
+               why ? h->reason.text : "");
     }
 }
 

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Hosts are taken out of service: an idle one, one with regions that wait for a next run, and two
+# under load, the second while the manager is killed and started again. Programs lose nothing.
+. "$(dirname "$0")/lib.sh"
+
+# drain STATUS OPTION... HOST: it ends so; what it says is in drain.out.
+drain() {
+  local wanted=$1 status=0
+  shift
+  on client timeout "$patience" "$bin_dodo" drain "$@" >"$work/drain.out" 2>&1 </dev/null || status=$?
+  [ "$status" -eq "$wanted" ] || fail "dodo drain $* ended with $status: $(cat "$work/drain.out")"
+}
+says() { grep -q -- "$1" "$work/drain.out" || fail "it does not say \"$1\": $(cat "$work/drain.out")"; }
+# regions [OPTION...]: how many there are.
+regions() {
+  on client timeout 10 "$bin_dodo" regions --json "$@" </dev/null |
+    python3 -c 'import json, sys; print(len(json.load(sys.stdin)["regions"]))'
+}
+# state_is HOST STATE REASON
+state_is() {
+  status_is client "any(h['address'] == '$1' and h['state'] == '$2' and '$3' in h['reason'] for h in s['hosts'])"
+}
+
+nobody_gives_up
+cluster 3
+h1=${proc_address[imd1]} h2=${proc_address[imd2]} h3=${proc_address[imd3]}
+
+drain 0 "$h3"
+says "done, nothing is left there"
+state_is "$h3" leaving "nothing is left" || fail "dodo status does not show the drain"
+drain 0 --cancel "$h3"
+hosts_idle client 3 || fail "a drain is not cancelled"
+drain 1 "${h3%:*}:9"
+says "knows no host"
+drain 2 --cancel --drop "$h3"
+told "an idle host is drained at once, and lends again when that is cancelled"
+
+head -c $((8 << 20)) /dev/urandom >"$work/file"
+must "the file's stamp is settled" file_settled "$work/file"
+on client timeout "$patience" "$DODO_BUILD/tests/net/keeper" "$work/file" new >"$work/keeper.log" 2>&1 ||
+  fail "the program that keeps regions failed"
+kept=$(on client "$bin_dodo" regions --json |
+  python3 -c 'import json, sys; print(json.load(sys.stdin)["regions"][0]["host"])')
+all=$(regions) there=$(regions --host "$kept")
+drain 1 "$kept"
+says "kept there for a next run: --drop"
+[ "$(regions)" -eq "$all" ] || fail "what is kept was freed, and nobody has said so"
+drain 0 --drop "$kept"
+[ "$(regions --host "$kept")" -eq 0 ] || fail "what is kept was not freed"
+[ "$(regions)" -eq $((all - there)) ] || fail "other regions were freed"
+told "what is kept for a next run goes only if that is said"
+
+rm -rf "$work/state"
+loader_start
+loader_mark
+must "reads come from remote memory" loader_remote 60 5
+drain 0 --drop "$h1"
+[ "$(regions --host "$h1")" -eq 0 ] || fail "regions are left"
+proc_signal imd1 TERM
+proc_wait imd1 || fail "imd1 failed"
+loader_mark
+must "a drained host can end, and reads come from remote memory" loader_remote 90 5
+
+# A rate that leaves the time for it.
+proc_start drain client "$bin_dodo" drain --json --drop --rate 2M "$h2"
+moving() { grep -q '"asking":1' "$work/drain.out"; }
+must "the program moves its regions" moving
+proc_kill cmd
+manager_up
+proc_wait drain || fail "it is not done: $(cat "$work/drain.out")"
+says '"state":"done"'
+state_is "$h2" leaving "nothing is left" || fail "the new manager does not know of the drain"
+[ "$(regions --host "$h2")" -eq 0 ] || fail "regions are left"
+told "a manager that starts again does not end a drain"
+[ "$(loader_value lost)" -eq 0 ] || fail "regions were lost"
+loader_end

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/drain_judge.h"
+
+#include <inttypes.h>
+
+#include "base/num.h"
+#include "base/parse.h"
+#include "base/time.h"
+
+const char *drain_verdict_text(enum DrainVerdict v)
+{
+    static const char *const texts[DRAIN_VERDICT_MAX] = {
+        [DRAIN_GOES_ON] = "draining", [DRAIN_AGAIN] = "draining",    [DRAIN_DONE] = "done",
+        [DRAIN_STUCK] = "stuck",      [DRAIN_STOPPED] = "cancelled", [DRAIN_LOST] = "lost",
+        [DRAIN_UNHEARD] = "unheard",
+    };
+    return v < DRAIN_VERDICT_MAX ? texts[v] : "unknown";
+}
+
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+static uint64_t left_there(const OpDrainReply *r)
+{
+    return r->open_regions + r->kept_regions + r->busy_regions;
+}
+
+/* Only what both the manager and the host say. */
+static bool is_done(const OpDrainReply *r)
+{
+    return r->listed && left_there(r) == 0 && r->host_regions == 0;
+}
+
+/* Anything that shows that there is still something to wait for. */
+static bool got_on(const OpDrainReply *before, const OpDrainReply *now)
+{
+    return left_there(now) < left_there(before) || now->host_regions < before->host_regions ||
+           now->open_regions < before->open_regions || now->left_bytes != before->left_bytes ||
+           now->copied_bytes != before->copied_bytes || now->asking > before->asking ||
+           now->listed != before->listed;
+}
+
+/* A program that is silent for dead_ms is dead. Somewhat later its regions have been freed, and all
+ * that live have asked for their moves. */
+static bool is_overdue(const DrainJudge *j, uint64_t since_ns, uint64_t now_ns)
+{
+    const uint64_t dead_ns = j->last.dead_ms * NS_PER_MS;
+    return now_ns >= time_add(since_ns, dead_ns + dead_ns / 2);
+}
+
+/* Nothing is left but what nobody will come for; or for long nothing has got on, and no program
+ * says that it could: those that ask find no room on any other host, those that do not ask cannot.
+ */
+static bool is_stuck(const DrainJudge *j, uint64_t now_ns)
+{
+    const OpDrainReply *r = &j->last;
+    if (r->listed && r->kept_regions > 0 && left_there(r) == r->kept_regions && !j->drop)
+        return true;
+    return r->asking <= r->refused && is_overdue(j, j->moved_ns, now_ns);
+}
+
+static void note(DrainJudge *j, const DrainLook *look)
+{
+    if (!j->known || got_on(&j->last, &look->reply))
+        j->moved_ns = look->at_ns;
+    j->known = true;
+    j->epoch = look->reply.epoch;
+    j->last = look->reply;
+    j->samples[j->looks++ % DRAIN_RATE_LOOKS] = (DrainSample){look->at_ns, look->reply.left_bytes};
+}
+
+/* The manager knows no such host: one that has just started may hear of it yet. */
+static enum DrainVerdict judge_gone(const DrainJudge *j, uint64_t now_ns)
+{
+    return j->known || is_overdue(j, j->moved_ns, now_ns) ? DRAIN_LOST : DRAIN_GOES_ON;
+}
+
+enum DrainVerdict drain_judge(DrainJudge *j, const DrainLook *look)
+{
+    if (!look->answered)
+        return is_overdue(j, j->heard_ns, look->at_ns) ? DRAIN_UNHEARD : DRAIN_GOES_ON;
+    if (!j->begun || look->manager != j->manager) {
+        j->begun = true;
+        j->known = false;
+        j->manager = look->manager;
+        j->moved_ns = look->at_ns;
+    }
+    j->heard_ns = look->at_ns;
+    if (look->gone)
+        return judge_gone(j, look->at_ns);
+    if (j->epoch != 0 && look->reply.epoch != j->epoch)
+        return DRAIN_LOST;
+    if (look->reply.state == DRAIN_OFF)
+        return j->known ? DRAIN_STOPPED : DRAIN_AGAIN;
+    note(j, look);
+    if (is_done(&j->last))
+        return DRAIN_DONE;
+    return is_stuck(j, look->at_ns) ? DRAIN_STUCK : DRAIN_GOES_ON;
+}
+
+uint64_t drain_rate(const DrainJudge *j)
+{
+    if (j->looks < 2)
+        return 0;
+    const unsigned first = j->looks > DRAIN_RATE_LOOKS ? j->looks - DRAIN_RATE_LOOKS : 0;
+    const DrainSample *from = &j->samples[first % DRAIN_RATE_LOOKS];
+    const DrainSample *to = &j->samples[(j->looks - 1) % DRAIN_RATE_LOOKS];
+    const uint64_t ms = (to->at_ns - from->at_ns) / NS_PER_MS;
+    if (ms == 0 || to->left_bytes >= from->left_bytes)
+        return 0;
+    return (uint64_t)((double)(from->left_bytes - to->left_bytes) * 1000 / (double)ms);
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static void say_count(GString *out, uint64_t n, const char *one, const char *many)
+{
+    g_string_append_printf(out, "%" PRIu64 " %s", n, n == 1 ? one : many);
+}
+
+static void say_size(GString *out, uint64_t bytes)
+{
+    char text[32];
+    g_string_append(out, format_size(bytes, text, sizeof text));
+}
+
+/* "3 regions (12.0 MiB)" */
+static void say_regions(GString *out, uint64_t n, uint64_t bytes)
+{
+    say_count(out, n, "region (", "regions (");
+    say_size(out, bytes);
+    g_string_append_c(out, ')');
+}
+
+static uint64_t seconds_left(const DrainJudge *j)
+{
+    const uint64_t rate = drain_rate(j);
+    return rate ? (j->last.left_bytes + rate - 1) / rate : 0;
+}
+
+static void say_speed(const DrainJudge *j, GString *out)
+{
+    char text[32];
+    const OpDrainReply *r = &j->last;
+    if (r->asking == 0)
+        return;
+    g_string_append(out, "; ");
+    say_size(out, r->left_bytes);
+    g_string_append(out, " to copy");
+    if (drain_rate(j) == 0)
+        return;
+    g_string_append(out, ", ");
+    say_size(out, drain_rate(j));
+    g_string_append_printf(out, "/s, about %s left",
+                           format_time(seconds_left(j) * NS_PER_S, text, sizeof text));
+}
+
+void drain_say_progress(const DrainJudge *j, GString *out)
+{
+    const OpDrainReply *r = &j->last;
+    g_string_append_printf(out, "%s: ", j->host);
+    if (!j->known) {
+        g_string_append(out, "the manager has started again, and does not know the host yet");
+        return;
+    }
+    if (!r->listed) {
+        g_string_append(out, "the manager waits for the list of its regions");
+        return;
+    }
+    say_count(out, left_there(r), "region is left", "regions are left");
+    if (r->open_regions > 0) {
+        g_string_append(out, "; ");
+        say_size(out, r->open_bytes);
+        g_string_append(out, " open, of ");
+        say_count(out, r->clients, "program", "programs");
+    }
+    if (r->kept_regions > 0)
+        g_string_append_printf(out, "; %" PRIu64 " kept", r->kept_regions);
+    if (r->busy_regions > 0)
+        g_string_append_printf(out, "; %" PRIu64 " under way", r->busy_regions);
+    say_speed(j, out);
+}
+
+static void say_why_open(const OpDrainReply *r, GString *out)
+{
+    if (r->clients > r->asking) {
+        g_string_append(out, "  ");
+        say_count(out, r->clients - r->asking, "program does", "programs do");
+        g_string_append(out,
+                        " not move what is open there: it uses an older libdodo, or does not run "
+                        "on: end it, or wait until it ends\n");
+    }
+    if (r->refused > 0) {
+        g_string_append(out, "  ");
+        say_count(out, r->refused, "program finds", "programs find");
+        g_string_append(out,
+                        " no room on other hosts: let more hosts lend memory, or end programs\n");
+    }
+}
+
+static void say_why_others(const DrainJudge *j, GString *out)
+{
+    const OpDrainReply *r = &j->last;
+    if (!r->listed)
+        g_string_append(out,
+                        "  the host has not said which regions it has: does the manager hear it? "
+                        "See dodo check\n");
+    if (r->kept_regions > 0) {
+        g_string_append(out, "  ");
+        say_regions(out, r->kept_regions, r->kept_bytes);
+        g_string_append(out, r->kept_regions == 1 ? " is" : " are");
+        g_string_append(out, " kept there for a next run");
+        g_string_append(
+            out, j->drop ? ", and the host does not free them\n"
+                         : ": --drop frees what is kept, and the next run reads its files\n");
+    }
+    if (r->busy_regions > 0) {
+        g_string_append(out, "  ");
+        say_count(out, r->busy_regions, "region is", "regions are");
+        g_string_append(out, " being opened, closed or freed, and the host does not answer that\n");
+    }
+    if (r->listed && left_there(r) == 0)
+        g_string_append_printf(
+            out,
+            "  the host says that it has %" PRIu64
+            " that the manager does not list: they are kept there for a next run\n",
+            r->host_regions);
+}
+
+static void say_stuck(const DrainJudge *j, GString *out)
+{
+    g_string_append_printf(out, "%s: not done, ", j->host);
+    say_count(out, left_there(&j->last), "region is", "regions are");
+    g_string_append(out, " left there\n");
+    say_why_open(&j->last, out);
+    say_why_others(j, out);
+    g_string_append_printf(out,
+                           "It still gets no new regions. To go on: the same command again. To end "
+                           "that: dodo drain --cancel %s\n",
+                           j->host);
+}
+
+void drain_say_end(const DrainJudge *j, enum DrainVerdict v, GString *out)
+{
+    const uint64_t left = left_there(&j->last);
+    switch (v) {
+    case DRAIN_DONE:
+        g_string_append_printf(out,
+                               "%s: done, nothing is left there. It gets no new regions until it "
+                               "starts again, or: dodo drain --cancel %s\n",
+                               j->host, j->host);
+        break;
+    case DRAIN_STUCK:
+        say_stuck(j, out);
+        break;
+    case DRAIN_STOPPED:
+        g_string_append_printf(
+            out,
+            "%s: not done, somebody has cancelled it: it gets new regions again; "
+            "%" PRIu64 " were left there\n",
+            j->host, left);
+        break;
+    case DRAIN_LOST:
+        g_string_append_printf(out,
+                               "%s: not done, the host has left the cluster or has started again; "
+                               "%" PRIu64
+                               " regions were left there, which are gone with its memory\n",
+                               j->host, left);
+        break;
+    case DRAIN_UNHEARD:
+        g_string_append_printf(out,
+                               "%s: not known, the manager has not answered for long; %" PRIu64
+                               " regions were left there\n",
+                               j->host, left);
+        break;
+    case DRAIN_GOES_ON:
+    case DRAIN_AGAIN:
+    case DRAIN_VERDICT_MAX:
+        break;
+    }
+}
+
+void drain_say_json(const DrainJudge *j, enum DrainVerdict v, GString *out)
+{
+    const OpDrainReply *r = &j->last;
+    g_string_append_printf(out, "{\"host\":\"%s\",\"state\":\"%s\",\"epoch\":\"%016" PRIx64 "\"",
+                           j->host, drain_verdict_text(v), j->epoch);
+    g_string_append_printf(out,
+                           ",\"listed\":%s,\"open_regions\":%" PRIu64 ",\"open_bytes\":%" PRIu64
+                           ",\"kept_regions\":%" PRIu64 ",\"kept_bytes\":%" PRIu64
+                           ",\"busy_regions\":%" PRIu64 ",\"host_regions\":%" PRIu64,
+                           r->listed ? "true" : "false", r->open_regions, r->open_bytes,
+                           r->kept_regions, r->kept_bytes, r->busy_regions, r->host_regions);
+    g_string_append_printf(out,
+                           ",\"clients\":%" PRIu64 ",\"asking\":%" PRIu64 ",\"refused\":%" PRIu64
+                           ",\"left_bytes\":%" PRIu64 ",\"copied_bytes\":%" PRIu64
+                           ",\"bytes_per_second\":%" PRIu64 ",\"seconds_left\":%" PRIu64 "}\n",
+                           r->clients, r->asking, r->refused, r->left_bytes, r->copied_bytes,
+                           drain_rate(j), seconds_left(j));
+}
