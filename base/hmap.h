@@ -49,12 +49,11 @@ HmapNode *hmap_next(const Hmap *m, const HmapNode *node);
 /* Walk over all nodes in bucket order; NULL starts, NULL ends. The map must not grow meanwhile;
  * to remove while walking, fetch the next node first. */
 HmapNode *hmap_walk(const Hmap *m, const HmapNode *after);
-/* A walk that can be left and gone on with at any time, by a number: nodes are in an order of their
+/* A walk that can be left and gone on with at any time, by a number. Nodes are in an order of their
  * hashes alone, so that those that come and go, and the map's growth, neither repeat nor hide
- * others. 0 starts. The next node, and *@place is beyond it; NULL: *@place is 0 after the last one,
- * else
- * *@looks have run out, of which each node and each empty bucket costs one. Of nodes with the same
- * hash it has only one. */
+ * others. @place: 0 starts; it is moved beyond the node that is returned. NULL: all nodes were
+ * there, and @place is 0; or @looks have run out, of which each node and each bucket costs one. Of
+ * nodes with the same hash there is only one. */
 HmapNode *hmap_scan(const Hmap *m, uint64_t *place, unsigned *looks);
 
 #endif
