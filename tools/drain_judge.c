@@ -141,7 +141,7 @@ static void say_speed(const DrainJudge *j, GString *out)
 {
     char text[32];
     const OpDrainReply *r = &j->last;
-    if (r->asking == 0)
+    if (r->left_bytes == 0)
         return;
     g_string_append(out, "; ");
     say_size(out, r->left_bytes);
@@ -150,7 +150,7 @@ static void say_speed(const DrainJudge *j, GString *out)
         return;
     g_string_append(out, ", ");
     say_size(out, drain_rate(j));
-    g_string_append_printf(out, "/s, about %s left",
+    g_string_append_printf(out, "/s, %s",
                            format_time(seconds_left(j) * NS_PER_S, text, sizeof text));
 }
 
@@ -166,12 +166,12 @@ void drain_say_progress(const DrainJudge *j, GString *out)
         g_string_append(out, "the manager waits for the list of its regions");
         return;
     }
-    say_count(out, left_there(r), "region is left", "regions are left");
+    say_count(out, left_there(r), "region left", "regions left");
     if (r->open_regions > 0) {
-        g_string_append(out, "; ");
+        g_string_append(out, " (");
         say_size(out, r->open_bytes);
-        g_string_append(out, " open, of ");
-        say_count(out, r->clients, "program", "programs");
+        g_string_append(out, " open, ");
+        say_count(out, r->clients, "program)", "programs)");
     }
     if (r->kept_regions > 0)
         g_string_append_printf(out, "; %" PRIu64 " kept", r->kept_regions);

@@ -292,11 +292,11 @@ TEST(progress__has_a_rate)
     assert_int_equal(look(0), DRAIN_GOES_ON);
     assert_int_equal(drain_rate(&j), 0);
     assert_says(drain_say_progress,
-                "10.0.0.2:7701: 3 regions are left; 12 MiB open, of 2 programs; 100 MiB to copy");
+                "10.0.0.2:7701: 3 regions left (12 MiB open, 2 programs); 100 MiB to copy");
     now.reply.left_bytes = 80 << 20;
     assert_int_equal(look(2), DRAIN_GOES_ON);
     assert_int_equal(drain_rate(&j), 10 << 20);
-    assert_says(drain_say_progress, "; 80 MiB to copy, 10 MiB/s, about 8s left");
+    assert_says(drain_say_progress, "; 80 MiB to copy, 10 MiB/s, 8s");
     for (unsigned i = 0; i < DRAIN_RATE_LOOKS; i++) { /* of late: slower */
         now.reply.left_bytes -= 1 << 20;
         assert_int_equal(look(1), DRAIN_GOES_ON);
@@ -316,7 +316,7 @@ TEST(progress__names_the_rest)
     now.reply.busy_regions = 3;
     assert_int_equal(look(0), DRAIN_GOES_ON);
     assert_says(drain_say_progress,
-                "10.0.0.2:7701: 6 regions are left; 4 KiB open, of 1 program; 2 kept; 3 under way");
+                "10.0.0.2:7701: 6 regions left (4 KiB open, 1 program); 2 kept; 3 under way");
 }
 
 TEST(progress__of_one_alone)
@@ -325,7 +325,7 @@ TEST(progress__of_one_alone)
     nothing_left();
     now.reply.busy_regions = 1;
     assert_int_equal(look(0), DRAIN_GOES_ON);
-    assert_says(drain_say_progress, "10.0.0.2:7701: 1 region is left; 1 under way");
+    assert_says(drain_say_progress, "10.0.0.2:7701: 1 region left; 1 under way");
 }
 
 TEST(json__has_all)
