@@ -45,6 +45,7 @@ static Region *carried_make(Client *c, const OpTakeReply *given, uint64_t now_ns
     mirror_pair(r, twin);
     carried_activate(c, r, &given->from, true, now_ns);
     carried_activate(c, twin, &given->to, false, now_ns);
+    c->moves.wanted = true; /* what is drained is asked for at once */
     return r;
 }
 

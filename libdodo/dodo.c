@@ -300,7 +300,7 @@ int dodo_carry(uint64_t epoch, uint64_t region)
 {
     Entry e;
     enter(&e);
-    if (runtime_get(&e.rt) < 0)
+    if (runtime_get(&e.rt) < 0 || runtime_serve(e.rt) < 0)
         return fail(&e, ENOMEM, reason_get());
     e.link = runtime_link_take(e.rt);
     call_take_start(&e.call, e.link->channel, epoch, region, os_now_ns());

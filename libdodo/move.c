@@ -51,7 +51,7 @@ static void told(Client *c, const OpMovesReply *reply, uint64_t now_ns)
     m->hosts_count = reply->count;
     m->rate = reply->rate;
     m->until_ns = time_add(now_ns, PERIODS_HELD * c->config.alive_ns);
-    if (!same || m->at >= c->table_size)
+    if (!same || m->at >= c->table_size) /* there may be new ones, of dodo drain */
         m->at = 0;
     if (!same || m->count_at >= c->table_size)
         m->count_at = m->counted = 0;

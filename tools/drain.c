@@ -17,6 +17,7 @@
 #include "proto/conf/defaults.h"
 #include "tools/client.h"
 #include "tools/command.h"
+#include "tools/drain_carry.h"
 #include "tools/drain_judge.h"
 
 static const uint64_t LINE_NS = 5 * NS_PER_S; /* where lines are not rewritten */
@@ -55,6 +56,7 @@ typedef struct Drain {
     Addr host;
     char name[ADDR_TEXT_MAX]; /* as the manager lists it */
     DrainJudge judge;
+    DrainCarry carry;
     bool rewrites;     /* lines, on a terminal */
     uint64_t shown_ns; /* the last line; 0: none */
     OpDrainReply shown;
@@ -115,6 +117,15 @@ static uint64_t manager_number(const Drain *d)
     return s ? mix64(get_u64(s->peer_id.bytes) ^ mix64(s->peer_epoch)) : 0;
 }
 
+/* What is kept there is brought elsewhere, unless it is to be dropped. */
+static void carry(Drain *d, DrainLook *l)
+{
+    if (!l->answered || l->gone || l->reply.state != DRAIN_ON || d->options->drop)
+        return;
+    drain_carry_step(&d->carry, &d->client, &d->host, &l->reply, l->at_ns);
+    l->kept_stay = drain_carry_rests(&d->carry, l->at_ns);
+}
+
 static DrainLook look(Drain *d, enum DrainWhat what)
 {
     DrainLook l = {.at_ns = 0};
@@ -128,6 +139,7 @@ static DrainLook look(Drain *d, enum DrainWhat what)
     l.answered = res >= 0;
     l.gone = res == 1;
     l.at_ns = os_now_ns();
+    carry(d, &l);
     return l;
 }
 
@@ -237,12 +249,15 @@ static int wait_until_over(Drain *d, DrainLook l)
 {
     d->judge = (DrainJudge){.host = d->name, .drop = d->options->drop};
     d->rewrites = !d->options->tool.json && isatty(STDOUT_FILENO);
+    start_tell_library(&d->options->tool.common);
     watch_signals(d);
     for (unsigned pause_us = SOON_US;;
          pause_us = pause_us < EVERY_US / 2 ? 2 * pause_us : EVERY_US) {
         const enum DrainVerdict v = drain_judge(&d->judge, &l);
-        if (v != DRAIN_GOES_ON && v != DRAIN_AGAIN)
+        if (v != DRAIN_GOES_ON && v != DRAIN_AGAIN) {
+            drain_carry_end(&d->carry);
             return show_end(d, v);
+        }
         if (v == DRAIN_GOES_ON) {
             show_line(d, &l, v);
             g_usleep(pause_us);

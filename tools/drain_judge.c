@@ -53,7 +53,7 @@ static bool is_overdue(const DrainJudge *j, uint64_t since_ns, uint64_t now_ns)
 static bool is_stuck(const DrainJudge *j, uint64_t now_ns)
 {
     const OpDrainReply *r = &j->last;
-    if (r->listed && r->kept_regions > 0 && left_there(r) == r->kept_regions && !j->drop)
+    if (r->listed && r->kept_regions > 0 && left_there(r) == r->kept_regions && j->kept_stay)
         return true;
     return r->asking <= r->refused && is_overdue(j, j->moved_ns, now_ns);
 }
@@ -65,6 +65,7 @@ static void note(DrainJudge *j, const DrainLook *look)
     j->known = true;
     j->epoch = look->reply.epoch;
     j->last = look->reply;
+    j->kept_stay = look->kept_stay;
     j->samples[j->looks++ % DRAIN_RATE_LOOKS] = (DrainSample){look->at_ns, look->reply.left_bytes};
 }
 
@@ -211,7 +212,8 @@ static void say_why_others(const DrainJudge *j, GString *out)
         g_string_append(out, " kept there for a next run");
         g_string_append(
             out, j->drop ? ", and the host does not free them\n"
-                         : ": --drop frees what is kept, and the next run reads its files\n");
+                         : ", and no other host has room for them: let more hosts lend memory; or "
+                           "--drop frees what is kept, and the next run reads its files\n");
     }
     if (r->busy_regions > 0) {
         g_string_append(out, "  ");

@@ -29,6 +29,7 @@ typedef struct DrainLook {
     bool answered;
     uint64_t manager; /* another start of it, another lease, and another manager have another */
     bool gone;        /* it knows no such host */
+    bool kept_stay;   /* what is kept there could not be brought elsewhere just now */
     OpDrainReply reply;
 } DrainLook;
 
@@ -47,6 +48,7 @@ typedef struct DrainJudge {
     uint64_t heard_ns; /* when a manager answered last */
     uint64_t moved_ns; /* when anything got on */
     OpDrainReply last;
+    bool kept_stay;                        /* as the last look had it */
     DrainSample samples[DRAIN_RATE_LOOKS]; /* of the last looks, the oldest is overwritten */
     unsigned looks;
 } DrainJudge;
