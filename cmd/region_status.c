@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "cmd/manager_private.h"
 
-enum { LOOKS_MAX = 2048 }; /* at regions, and at places where none is, for one page */
+enum { LOOKS_MAX = 512 }; /* at regions, and at places where none is, for one page */
 
 static uint8_t use_of(const Region *r)
 {

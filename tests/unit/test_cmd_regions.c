@@ -189,7 +189,7 @@ TEST(regions__filters)
 /* However few are wanted of however many: a page has its bound. */
 TEST(regions__a_page_costs_no_more)
 {
-    enum { MANY = 4000, PER_PAGE = 2048 };
+    enum { MANY = 2000, PER_PAGE = 512 };
     ManagerConfig config = rig_config();
     config.regions_max = MANY;
     Rig *rig = rig_new_with(config, 3);
