@@ -60,12 +60,23 @@ void extents_note_unfilled(DataRegion *r, const BlockSpan *s)
             extents_rest(r->name.extents, i);
 }
 
+void extents_note_filled(ImdData *d, DataRegion *r, const BlockSpan *s, uint32_t map)
+{
+    ImdExtents *x = r->name.extents;
+    for (; x && map; map &= map - 1) {
+        unsigned i = extent_of(r, s, (unsigned)__builtin_ctz(map));
+        if (extents_idle(x, i))
+            (void)extents_take(x, i, d->tick);
+    }
+}
+
 bool data_extents_check(const DataRegion *r)
 {
     const ImdExtents *x = r->name.extents;
-    for (uint64_t b = 0; x && b < r->blocks; b += r->filled[b / 64] == 0 ? 64 - b % 64 : 1)
-        if ((r->filled[b / 64] >> (b % 64) & 1) &&
-            !extents_has(x, extents_at(x, b * WIRE_BLOCK_SIZE)))
+    for (uint64_t b = 0; x && b < r->blocks; b += r->filled[b / 64] == 0 ? 64 - b % 64 : 1) {
+        unsigned i = extents_at(x, b * WIRE_BLOCK_SIZE);
+        if ((r->filled[b / 64] >> (b % 64) & 1) && (!extents_has(x, i) || extents_idle(x, i)))
             return false;
+    }
     return true;
 }

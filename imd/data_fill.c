@@ -65,7 +65,9 @@ static void segment_store(const ImdData *d, DataRegion *r, DataFill *f, const Wi
 
 static void fill_complete(ImdData *d, DataRegion *r, DataFill *f, const BlockSpan *s)
 {
-    blocks_fill(r, s, s->whole & ~f->skipped);
+    const uint32_t fill = s->whole & ~f->skipped;
+    blocks_fill(r, s, fill);
+    extents_note_filled(d, r, s, fill);
     d->stats.fills++;
     d->stats.fill_bytes += f->chunk.len;
     data_fill_end(d, f);

@@ -131,7 +131,10 @@ uint32_t blocks_housed(const DataRegion *r, const BlockSpan *s);
 uint32_t blocks_house(ImdData *d, DataRegion *r, const BlockSpan *s, uint32_t map);
 /* Blocks of @s were unfilled: the extents that have no filled one any more rest. */
 void extents_note_unfilled(DataRegion *r, const BlockSpan *s);
-/* What is filled has memory. */
+/* The blocks of @map were filled. Their extents may have come to rest since memory was taken for
+ * them: then they are in use again. */
+void extents_note_filled(ImdData *d, DataRegion *r, const BlockSpan *s, uint32_t map);
+/* What is filled has memory, which does not rest. */
 bool data_extents_check(const DataRegion *r);
 
 /* ---- data_read.c, data_write.c, data_fill.c ---------------------------------------------------

@@ -149,7 +149,9 @@ static void write_complete(ImdData *d, DataRegion *r, DataWrite *w)
         fill = span.touched;
     if (RULE(WRITE_UNFILLS))
         fill &= ~blocks_being_written(r, &span, w);
-    blocks_fill(r, &span, fill & ~w->homeless);
+    fill &= ~w->homeless;
+    blocks_fill(r, &span, fill);
+    extents_note_filled(d, r, &span, fill);
     number_window_end(&r->numbers, w->number);
     d->stats.writes++;
     d->stats.write_bytes += w->chunk.len;

@@ -220,6 +220,33 @@ CASE(void__memory_without_data_rests)
     assert_int_equal(m->space.filled_bytes, 4 * BLOCK);
 }
 
+/* What a write or a fill that began before brings is data, and does not go unasked. */
+CASE(void__memory_that_gets_data_again_rests_no_more)
+{
+    const Memory *m = *state;
+    Fixture *f = m->f;
+    WireWrite write = write_of(1, 3 * BLOCK, BLOCK), fill = fill_of(2, 0, 7 * BLOCK, BLOCK);
+    send_all(f, fill_of(1, 0, BLOCK, 2 * BLOCK));
+    send_all(f, fill_of(3, 0, 5 * BLOCK, 2 * BLOCK));
+    assert_false(send_segment(f, write, 0));
+    assert_false(send_segment(f, fill, 0));
+    send_void(f, 2, BLOCK, 2 * BLOCK);
+    send_void(f, 3, 5 * BLOCK, 2 * BLOCK);
+    for (unsigned i = 1; i < BLOCK / SEGMENT; i++) {
+        (void)send_segment(f, write, i);
+        (void)send_segment(f, fill, i);
+    }
+    expect_filled(f, "uuufuuuf");
+    assert_false(extents_idle(m->x, 1));
+    assert_false(extents_idle(m->x, 2));
+    assert_true(imd_data_check(f->d));
+    send_void(f, 4, 3 * BLOCK, BLOCK);
+    send_void(f, 5, 7 * BLOCK, BLOCK);
+    assert_true(extents_idle(m->x, 1));
+    assert_true(extents_idle(m->x, 2));
+    assert_int_equal(m->space.filled_bytes, 8 * BLOCK);
+}
+
 CASE(use__is_noted_by_extent)
 {
     const Memory *m = *state;
