@@ -169,16 +169,20 @@ void control_limit_keep(ImdControl *c)
         control_manager_hurry(c);
 }
 
-/* What holds no data any more. */
-static void idle_choose(ImdControl *c, Going *g)
+/* What holds no data any more. False: there is more of it, of regions that move or are too many. */
+static bool idle_choose(ImdControl *c, Going *g)
 {
+    bool all = true;
     LIST_FOREACH(node, &c->directory.entries) {
         Entry *e = CONTAINER_OF(node, Entry, in_order);
+        bool goes = may_go(e) && g->count < LIMIT_GOING_MAX;
         uint64_t bytes = 0;
-        for (unsigned i = 0; may_go(e) && g->count < LIMIT_GOING_MAX && i < e->extents->count;
-             i++) {
+        for (unsigned i = 0; i < e->extents->count; i++) {
             if (!extents_idle(e->extents, i))
                 continue;
+            all &= goes;
+            if (!goes)
+                break;
             extents_choose(e->extents, i);
             bytes += extents_bytes(e->extents, i);
         }
@@ -187,6 +191,7 @@ static void idle_choose(ImdControl *c, Going *g)
         directory_going(&c->directory, e, bytes);
         g->entries[g->count++] = e;
     }
+    return all;
 }
 
 /* What nobody has used for a while, for what could not be filled. */
@@ -212,12 +217,12 @@ void control_limit_renew(ImdControl *c, uint64_t now_ns)
     if (now_ns < time_add(c->renewed_ns, c->config.beat_ns) || c->dropping + c->shrinking > 0)
         return;
     c->renewed_ns = now_ns;
-    if (take_flag(&space->idle))
-        idle_choose(c, &g);
-    else if (take_flag(&space->wanted))
+    if (take_flag(&space->idle)) {
+        if (!idle_choose(c, &g))
+            atomic_store_explicit(&space->idle, true, memory_order_relaxed);
+    } else if (take_flag(&space->wanted)) {
         old_choose(c, &g, now_ns);
-    if (g.count == LIMIT_GOING_MAX)
-        atomic_store_explicit(&space->idle, true, memory_order_relaxed);
+    }
     if (going_go(c, &g, true))
         control_manager_hurry(c);
 }

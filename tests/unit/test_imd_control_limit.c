@@ -420,6 +420,30 @@ CASE(extents__idle_ones_go_soon)
     assert_int_equal(f->commands_count, 0);
 }
 
+/* Of a region that is just being released they go when it is. */
+CASE(extents__idle_ones_of_what_moves_go_when_it_rests)
+{
+    Fixture *f = *state;
+    ImdCommand r = four_extents(f, true);
+    RegionAddress a = {.epoch = EPOCH,
+                       .region = r.region.region,
+                       .opening = r.region.opening,
+                       .capability = r.region.capability};
+    extents_rest(r.region.extents, 3);
+    uint64_t id = ask_release(f, &a, &stamp_one);
+    ImdCommand close = expect_command(f, IMD_CLOSE);
+    (void)hint_now(f);
+    assert_int_equal(f->commands_count, 0);
+    finish(f, &close, 0);
+    expect_reply(f, id, STATUS_OK);
+    (void)hint_now(f);
+    finish_next(f, IMD_UNFILL);
+    finish_next(f, IMD_PURGE);
+    assert_int_equal(imd_control_filled_bytes(f->c), 12 * PAGE);
+    (void)hint_now(f);
+    assert_int_equal(f->commands_count, 0);
+}
+
 /* ---- pages go back -------------------------------------------------------------------------- */
 
 static void start_giving_back(Fixture *f)
