@@ -209,6 +209,8 @@ struct Client {
     uint64_t digest; /* over the claimed regions */
     uint32_t claimed;
     Numbers ids;
+    /* None of the copies that nobody reads is looked at before. */
+    uint64_t look_ns;
     uint64_t refraction_until_ns;
     uint64_t refraction_ns; /* of the failures so far; 0: none since the last success */
     uint64_t copies_until_ns, copies_ns; /* the same for second copies, which nobody lacks */

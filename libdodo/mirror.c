@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* A copy that nobody reads may be lost without anybody knowing, and the other one next. So each
- * that has not been heard for a while is asked for a block, in the background. */
+ * that has not been heard for a while is asked for a block, in the background. Where there are very
+ * many, they wait for their turn: a host that is lost is seen with the first of its copies. */
 #include "libdodo/mirror.h"
+
+enum { LOOKS_MAX = 100 }; /* in the time between keep-alives */
 
 uint64_t mirror_look_due(const Client *c)
 {
     if (!RULE(MIRROR_LOOK) || list_empty(&c->copies))
         return TIME_NEVER;
     const Region *r = CONTAINER_OF(c->copies.next, Region, mirror.heard);
-    return r->mirror.heard_ns ? time_add(r->mirror.heard_ns, c->config.alive_ns) : 0;
+    return r->mirror.heard_ns
+               ? max_u64(time_add(r->mirror.heard_ns, c->config.alive_ns), c->look_ns)
+               : 0;
 }
 
 bool mirror_look_start(Client *c, uint64_t now_ns, FillTarget *ret, size_t *ret_len)
@@ -24,6 +29,7 @@ bool mirror_look_start(Client *c, uint64_t now_ns, FillTarget *ret, size_t *ret_
         *ret = fill_target(r);
         *ret_len = min_u64(r->len, WIRE_BLOCK_SIZE);
         mirror_heard(c, r, now_ns); /* or it will be lost */
+        c->look_ns = time_add(now_ns, c->config.alive_ns / LOOKS_MAX);
     }
     client_unlock(c);
     return due;

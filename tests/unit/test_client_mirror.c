@@ -198,6 +198,29 @@ CASE(read__a_copy_that_nobody_reads_is_looked_at)
     assert_false(copy(rd, 1).active);
 }
 
+/* However many there are, few are asked in that time, each in its turn; the loss of a host is seen
+ * with the first one. */
+CASE(read__of_many_copies_a_few_are_looked_at)
+{
+    enum { REGIONS = 120, BYTES = 4096 };
+    int rds[REGIONS];
+    for (unsigned i = 0; i < REGIONS; i++) {
+        rds[i] = open_at(BYTES, (uint64_t)i * BYTES, DODO_MIRROR);
+        assert_reads_file(rds[i], (uint64_t)i * BYTES, 0, BYTES);
+    }
+    settle();
+    uint64_t before = imd_data_stats(w.data)->reads + w.second.reads;
+    run_until(w.now + 20 * NS_PER_S);
+    assert_in_range(imd_data_stats(w.data)->reads + w.second.reads - before, 300, 410);
+    w.second.dead = true;
+    run_until(w.now + 7 * NS_PER_S);
+    for (unsigned i = 0; i < REGIONS; i++) {
+        assert_true(copy(rds[i], 0).active);
+        assert_false(copy(rds[i], 1).active);
+        assert_int_equal(close_rd(rds[i]), 0);
+    }
+}
+
 CASE(read__both_lost_is_no_memory)
 {
     uint8_t byte;
