@@ -414,7 +414,7 @@ int client_stripe_info(Client *c, int rd, unsigned member, ClientRegionInfo *ret
 
 uint64_t client_copy_holds(Client *c, int rd, unsigned member, uint64_t from, uint64_t to)
 {
-    uint64_t epoch = 0;
+    uint64_t number = 0;
     client_lock(c);
     const Region *top = client_user_region(c, rd);
     if (top && member < region_units(top)) {
@@ -423,10 +423,10 @@ uint64_t client_copy_holds(Client *c, int rd, unsigned member, uint64_t from, ui
         uint64_t low = sub_u64(from, base), high = min_u64(sub_u64(to, base), r->len);
         bool holds = low < high && !region_write_overlaps(r, block_of(low), block_of(high - 1)) &&
                      mirror_holds(r, block_of(low), block_of(high - 1));
-        epoch = low >= high ? UINT64_MAX : holds ? r->address.epoch : 0;
+        number = low >= high ? UINT64_MAX : holds ? region_claim(r) : 0;
     }
     client_unlock(c);
-    return epoch;
+    return number;
 }
 
 bool client_copies_even(Client *c, int rd)

@@ -116,7 +116,8 @@ int client_region_info(Client *c, int rd, ClientRegionInfo *ret);
  * there is the 0th, itself. */
 int client_stripe_info(Client *c, int rd, unsigned member, ClientRegionInfo *ret);
 /* Could what this member has of these bytes of the region be read from it now, as far as the
- * process knows? The epoch of its host, or 0; UINT64_MAX: it has no part of them. For tests. */
+ * process knows? A number of that copy's own, or 0; UINT64_MAX: it has no part of them. For
+ * tests. */
 uint64_t client_copy_holds(Client *c, int rd, unsigned member, uint64_t from, uint64_t to);
 /* Has every stripe of the region two copies, which have the same blocks? For tests. */
 bool client_copies_even(Client *c, int rd);

@@ -324,7 +324,7 @@ struct Thread {
     int rd;                        /* it was when the call began */
     bool was_closing;              /* when the call began */
     bool must_hit;                 /* all of it must be remote */
-    uint64_t holders[MEMBERS_MAX]; /* epochs of the copies that held all that the call reads */
+    uint64_t holders[MEMBERS_MAX]; /* numbers of the copies that held all that the call reads */
     unsigned discards;             /* of its region, when it began */
     bool thinking;
     Desc *write_at_once; /* the next call is a write to it */
