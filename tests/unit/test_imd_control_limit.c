@@ -388,6 +388,9 @@ CASE(extents__unused_ones_give_way)
     beat = hint_now(f);
     assert_int_equal(f->commands_count, 0); /* nothing was wanted */
     assert_false(extents_take(r.region.extents, 2, imd_use_tick(f->now_ns)));
+    beat = hint_now(f);
+    assert_int_equal(f->commands_count, 0); /* all were used just now */
+    assert_false(extents_take(r.region.extents, 2, imd_use_tick(f->now_ns)));
     f->now_ns += 4 * NS_PER_S; /* extent 0 was used more than two seconds ago now */
     imd_control_expire(f->c, f->now_ns);
     f->messages_count = 0;

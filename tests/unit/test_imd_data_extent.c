@@ -186,6 +186,7 @@ CASE(limit__nothing_is_filled_beyond_it)
     send_all(f, fill_of(1, 0, BLOCK, BLOCK));
     assert_false(m->space.wanted);
     expect_refused(f, fill_of(2, 0, 5 * BLOCK, BLOCK), 0, STATUS_STALE);
+    assert_false(send_segment(f, fill_of(2, 0, 5 * BLOCK, BLOCK), 1)); /* once for all of it */
     assert_true(m->space.wanted);
     send_all(f, write_of(1, 5 * BLOCK, BLOCK));
     assert_int_equal(*memory_at(f, 5 * BLOCK), 0xee);
