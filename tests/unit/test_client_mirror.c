@@ -15,6 +15,15 @@ static int set_up_two(void **state)
 
 #define CASE(name) TEST_WITH(name, set_up_two, tear_down)
 
+/* What hosts return is checked. */
+static int set_up_checked(void **state)
+{
+    (void)state;
+    set_up_with(FILE_BYTES, blocksum);
+    second_start(SECOND_EPOCH);
+    return 0;
+}
+
 static ClientRegionInfo copy(int rd, unsigned i)
 {
     ClientRegionInfo s;
@@ -91,6 +100,7 @@ CASE(open__of_one_host_makes_one_copy_and_tries_again_later)
     unsigned opens = w.opens;
     run_until(w.now + 60 * NS_PER_S); /* at 5, 10, 20, 40 seconds */
     assert_in_range(w.opens - opens, 2, 6);
+    assert_int_equal(stats().refractions, 0);
     second_start(SECOND_EPOCH + 1);
     run_until(w.now + 60 * NS_PER_S);
     assert_true(both(rd));
@@ -175,6 +185,32 @@ CASE(read__of_the_second_copy_goes_on_at_the_first)
     assert_false(copy(rd, 1).active);
 }
 
+/* The host has given up the memory of all of it, which the process has not heard. */
+static void first_is_emptied(int rd)
+{
+    ClientRegionInfo first = copy(rd, 0);
+    const ImdRegion region = {.region = first.address.region,
+                              .opening = first.address.opening,
+                              .capability = first.address.capability,
+                              .len = LEN};
+    imd_data_drop(w.data, region.region);
+    assert_int_equal(imd_data_add(w.data, &region), 0);
+}
+
+/* What the one lacks comes from the other one, and counts once. */
+CASE(read__of_what_one_copy_has_lost_counts_once)
+{
+    int rd = filled(0);
+    first_is_emptied(rd);
+    ClientRegionInfo before = info(rd);
+    uint64_t turns = stats().turns;
+    for (unsigned i = 0; i < 64; i++)
+        assert_reads_no_file(rd);
+    assert_true(stats().turns > turns);
+    assert_int_equal(info(rd).hits - before.hits, 64 * LEN);
+    assert_int_equal(info(rd).misses, before.misses);
+}
+
 CASE(read__asks_the_copy_that_answers_sooner)
 {
     int rd = filled(0);
@@ -256,6 +292,19 @@ CASE(write__goes_to_both_copies)
     second_start(SECOND_EPOCH + 1); /* nothing is left of it */
 }
 
+/* Also the sum of a block of which a part was written is known for both. */
+TEST_WITH(write__of_parts_of_blocks_is_checked_in_both, set_up_checked, tear_down)
+{
+    int rd = filled(0);
+    write_some(rd, 100, 50000, 1);
+    write_some(rd, 123456, 3, 2);
+    assert_reads_no_file(rd);
+    w.imd_dead = true;
+    write_some(rd, 7, 1, 3);
+    assert_false(copy(rd, 0).active);
+    assert_reads_no_file(rd);
+}
+
 /* The remote halves begin in one step, before the file is asked for anything. */
 CASE(write__starts_both_halves_together)
 {
@@ -310,6 +359,21 @@ CASE(write__that_the_file_refuses_unfills_both_copies)
     assert_reads_no_file(rd);
 }
 
+/* The file is wrong there, and so is a copy that does not answer: it is dropped first. */
+CASE(write__that_the_file_refuses_waits_for_a_silent_copy)
+{
+    uint8_t data[8192] = {1};
+    int rd = filled(0);
+    w.second.dead = true;
+    w.write_error = EIO;
+    assert_int_equal(write_at(rd, 4096, data, sizeof data), -1);
+    assert_int_equal(fail_error, EIO);
+    assert_true(copy(rd, 0).active);
+    assert_false(copy(rd, 1).active);
+    w.write_error = 0;
+    assert_reads_file(rd, 0, 0, LEN);
+}
+
 /* All have a state for their own half; a few share what there is for the other one. */
 CASE(write__many_at_once_get_on)
 {
@@ -348,6 +412,48 @@ CASE(heal__a_new_copy_is_made_of_the_other_one)
     assert_true(stats().heals > 0);
     w.imd_dead = true;
     assert_reads_no_file(rd);
+}
+
+/* The rest of a piece, of which the host lacks a block that it had, is asked for again. */
+CASE(heal__goes_on_after_what_is_not_there)
+{
+    enum { GONE = 20, BLOCKS = (LEN + 4095) / 4096 };
+    uint8_t body[WIRE_WRITE_HEADER_SIZE];
+    int rd = filled(0);
+    ClientRegionInfo first = copy(rd, 0);
+    w.second.dead = true;
+    write_some(rd, 0, 1, 1);
+    WireWrite gone = {.address = first.address,
+                      .kind = WRITE_VOID,
+                      .number = 40,
+                      .offset = GONE * 4096,
+                      .len = 4096,
+                      .segment = 1024,
+                      .index = WIRE_INDEX_NONE};
+    Session *s = endpoint_walk(w.imd, NULL);
+    imd_data_input(w.data, s, WIRE_WRITE, body, wire_write_encode_header(&gone, body), w.now);
+    assert_false(imd_data_block_filled(w.data, first.address.region, GONE));
+    second_start(SECOND_EPOCH + 1);
+    run_until(w.now + 20 * NS_PER_S);
+    assert_true(both(rd));
+    for (unsigned b = 0; b < BLOCKS; b++)
+        if (b < GONE - 1 || b > GONE + 1) /* its neighbours share segments with it */
+            assert_true(imd_data_block_filled(w.second.data, copy(rd, 1).address.region, b));
+}
+
+/* What a host has changed does not spread. */
+TEST_WITH(heal__copies_only_what_is_proven, set_up_checked, tear_down)
+{
+    int rd = filled(0);
+    w.second.dead = true;
+    write_some(rd, 0, 1, 1);
+    w.pool[20 * 4096 + 7] ^= 1;
+    second_start(SECOND_EPOCH + 1);
+    run_until(w.now + 20 * NS_PER_S);
+    assert_int_equal(stats().corrupt, 1);
+    assert_reads_file(rd, 0, 0, LEN);
+    w.imd_dead = true;
+    assert_reads_file(rd, 0, 0, LEN);
 }
 
 CASE(heal__what_the_program_gives_goes_to_both)
