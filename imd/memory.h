@@ -27,7 +27,8 @@ typedef struct PoolMemory {
 int pool_memory_map(PoolMemory *m, uint64_t bytes, bool populate, char *error, size_t error_cap);
 void pool_memory_unmap(PoolMemory *m);
 /* The pages of a range go back to the host, and read as zeros when they are touched again. A huge
- * page that lies in the range only partly may stay until its rest goes, too. */
+ * page that lies in the range only partly may stay until its rest goes, too, or the kernel lacks
+ * memory; from then on there are small pages, until all of it goes at once. */
 void pool_memory_give_back(const PoolMemory *m, uint64_t offset, uint64_t bytes);
 /* All of them, before the end: by as many threads as there are processors, which hurry. */
 void pool_memory_give_back_all(const PoolMemory *m);

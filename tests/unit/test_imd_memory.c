@@ -9,6 +9,10 @@
 #include "tests/lib/case.h"
 #include "tests/lib/needs.h"
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* headers older than the kernel */
+#endif
+
 TEST(map__is_zeroed_aligned_and_writable)
 {
     static const uint64_t sizes[] = {64 << 10, 3 << 20, 8ull << 20};
@@ -85,6 +89,32 @@ TEST(give_back__frees_the_pages_and_only_those)
     assert_int_equal(m.base[4096], 0);
     assert_int_equal(m.base[8192], 0x5a);
     pool_memory_give_back_all(&m);
+    assert_int_equal(resident(&m), 0);
+    pool_memory_unmap(&m);
+}
+
+/* What the kernel does in the background, done at once, where it can be asked for. */
+static void collapse(const PoolMemory *m)
+{
+    for (uint64_t at = 0; at < m->bytes; at += MEMORY_HUGE_PAGE)
+        (void)madvise(m->base + at, MEMORY_HUGE_PAGE, MADV_COLLAPSE);
+}
+
+TEST(give_back__of_parts_of_huge_pages_lasts)
+{
+    enum { PAGE = MEMORY_HUGE_PAGE, BYTES = 8 * PAGE, PART = 64 << 10, REST = BYTES - 6 * PART };
+    PoolMemory m;
+    char error[256] = "";
+    assert_int_equal(pool_memory_map(&m, BYTES, false, error, sizeof error), 0);
+    memset(m.base, 0x5a, BYTES);
+    pool_memory_give_back(&m, PART, PART);                /* inside of one */
+    pool_memory_give_back(&m, 2 * PAGE - PART, 2 * PART); /* over a boundary */
+    pool_memory_give_back(&m, 4 * PAGE, PART);
+    pool_memory_give_back(&m, BYTES - 2 * PART, 2 * PART);
+    collapse(&m);
+    assert_int_equal(resident(&m), REST);
+    assert_int_equal(m.base[0], 0x5a);
+    pool_memory_give_back(&m, 0, BYTES);
     assert_int_equal(resident(&m), 0);
     pool_memory_unmap(&m);
 }
