@@ -50,15 +50,29 @@ uint32_t blocks_written_after(const DataRegion *r, const BlockSpan *s, uint64_t 
 {
     uint32_t map = 0;
     for (unsigned i = 0; i < s->count; i++)
-        map |= (uint32_t)(r->last_write[s->first + i] > number) << i;
+        map |= (uint32_t)(r->last_write[s->first + i] / 2 > number) << i;
+    return map;
+}
+
+uint32_t blocks_done_after(const DataRegion *r, const BlockSpan *s, uint64_t number)
+{
+    uint32_t map = 0;
+    for (unsigned i = 0; i < s->count; i++)
+        map |= (uint32_t)(r->last_write[s->first + i] > 2 * number) << i;
     return map;
 }
 
 void blocks_note_write(DataRegion *r, const BlockSpan *s, uint64_t number)
 {
     for (unsigned i = 0; i < s->count; i++)
-        if (r->last_write[s->first + i] < number)
-            r->last_write[s->first + i] = number;
+        if (r->last_write[s->first + i] < 2 * number)
+            r->last_write[s->first + i] = 2 * number;
+}
+
+void blocks_note_fill(DataRegion *r, const BlockSpan *s, uint32_t map)
+{
+    for (; map; map &= map - 1)
+        r->last_write[s->first + (unsigned)__builtin_ctz(map)] |= 1;
 }
 
 uint32_t blocks_common(const BlockSpan *s, const BlockSpan *other, uint32_t map)

@@ -67,6 +67,7 @@ static void fill_complete(ImdData *d, DataRegion *r, DataFill *f, const BlockSpa
 {
     const uint32_t fill = s->whole & ~f->skipped;
     blocks_fill(r, s, fill);
+    blocks_note_fill(r, s, fill);
     extents_note_filled(d, r, s, fill);
     d->stats.fills++;
     d->stats.fill_bytes += f->chunk.len;

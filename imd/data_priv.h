@@ -26,7 +26,8 @@ typedef struct DataRegion {
     ListNode writes;                 /* DataWrite, open */
     ListNode fills;                  /* DataFill, open */
     uint64_t *filled;                /* bit per block */
-    uint64_t last_write[/*blocks*/]; /* number of the last write that touched the block */
+    uint64_t last_write[/*blocks*/]; /* twice the number of the last write that touched the block;
+                                        one more if it was filled after that */
 } DataRegion;
 
 /* The segments of one chunk as they come in. */
@@ -92,7 +93,11 @@ void blocks_fill(DataRegion *r, const BlockSpan *s, uint32_t map);
 void blocks_unfill(DataRegion *r, const BlockSpan *s, uint32_t map);
 /* The blocks of @s that were last written by a number above @number. */
 uint32_t blocks_written_after(const DataRegion *r, const BlockSpan *s, uint64_t number);
+/* ... or filled after a write with this one or a lower one. */
+uint32_t blocks_done_after(const DataRegion *r, const BlockSpan *s, uint64_t number);
 void blocks_note_write(DataRegion *r, const BlockSpan *s, uint64_t number);
+/* Those of @map were filled, by what is no older than their last write. */
+void blocks_note_fill(DataRegion *r, const BlockSpan *s, uint32_t map);
 /* The blocks of @s that also are among @other's, whose map is @map. */
 uint32_t blocks_common(const BlockSpan *s, const BlockSpan *other, uint32_t map);
 

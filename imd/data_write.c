@@ -262,8 +262,16 @@ static void writes_forget_filled(DataRegion *r, const BlockSpan *s)
     }
 }
 
+/* Since @number was over there, another write has begun and ended, or what was read from the file
+ * has come: the VOID comes again, and late. */
+static uint32_t blocks_voided_before(const DataRegion *r, const BlockSpan *s, uint64_t number)
+{
+    return blocks_done_after(r, s, number) & ~blocks_being_written(r, s, NULL);
+}
+
 /* The file half of write @m->number failed: nobody knows what its blocks hold in the file. Taken
- * also while leaving, and however often it comes: it only makes blocks unfilled. */
+ * also while leaving, and however often it comes: it only makes blocks unfilled. Writes of common
+ * blocks follow each other, and a fill is no older than those: what came since is good. */
 void data_void(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
 {
     DataWrite *w = write_find(r, m->number);
@@ -275,7 +283,7 @@ void data_void(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
     if (w)
         data_write_end(d, w);
     BlockSpan span = block_span(r, m->offset, m->len);
-    blocks_unfill(r, &span, span.touched);
+    blocks_unfill(r, &span, span.touched & ~blocks_voided_before(r, &span, m->number));
     blocks_note_write(r, &span, m->number);
     writes_forget_filled(r, &span);
     extents_note_unfilled(r, &span);

@@ -300,6 +300,26 @@ CASE(void__of_a_finished_or_unseen_write)
     expect_ack(f, WRITE_REFUSED, STATUS_INVALID);
 }
 
+/* What was done there since the VOID came first stays. */
+CASE(void__that_comes_again_late)
+{
+    Fixture *f = *state;
+    send_all(f, write_of(1, 0, 4 * BLOCK));
+    send_void(f, 2, 0, 4 * BLOCK);
+    send_void(f, 3, BLOCK, BLOCK);
+    send_all(f, fill_of(1, 3, BLOCK, BLOCK));
+    send_all(f, write_of(4, 2 * BLOCK, BLOCK));
+    send_all(f, fill_of(2, 4, 3 * BLOCK, BLOCK));
+    expect_filled(f, "ufff");
+    send_void(f, 2, 0, 4 * BLOCK);
+    expect_ack(f, WRITE_DONE, STATUS_OK);
+    send_void(f, 3, BLOCK, BLOCK);
+    expect_filled(f, "ufff");
+    send_void(f, 5, 0, 4 * BLOCK);
+    expect_filled(f, "uuuu");
+    expect_refused(f, fill_of(3, 4, 0, BLOCK), 0, STATUS_STALE);
+}
+
 CASE(void__is_not_forgotten_by_a_write_under_way)
 {
     Fixture *f = *state;
