@@ -20,16 +20,11 @@ static inline bool capability_equal(const Id128 *a, const Id128 *b)
     return difference == 0;
 }
 
-/* @a names the region; @opening and @capability are its present ones, @epoch is this imd's. An
- * address of another epoch comes this far only in a test that breaks the rule of epochs, and is
- * then let in whole. */
-static inline bool address_opens(const RegionAddress *a, uint64_t epoch, uint32_t opening,
-                                 const Id128 *capability)
+/* @a names the region; @opening and @capability are its present ones. */
+static inline bool address_opens(const RegionAddress *a, uint32_t opening, const Id128 *capability)
 {
     if (RULE(OPENING) && a->opening != opening)
         return false;
-    if (!RULE(EPOCH) && a->epoch != epoch)
-        return true;
     return !RULE(CAPABILITY) || capability_equal(&a->capability, capability);
 }
 

@@ -178,7 +178,7 @@ static void free_start(ImdControl *c, Entry *e, Job *job)
 static void release_start(ImdControl *c, Entry *e, Job *job)
 {
     const OpRelease *m = &job->body.release;
-    if (!address_opens(&m->address, c->config.epoch, e->address.opening, &e->address.capability))
+    if (!address_opens(&m->address, e->address.opening, &e->address.capability))
         job_end(c, job, STATUS_GONE, NULL);
     else if (e->state == ENTRY_OPEN)
         entry_command(c, e, ENTRY_CLOSING, IMD_CLOSE, job);
@@ -213,9 +213,7 @@ static void reopen_start(ImdControl *c, Entry *e, Job *job)
     e->client = m->client;
     e->flags = m->flags;
     e->address.opening++;
-    /* Broken on purpose, the old address still opens: a new capability would hide it. */
-    if (RULE(OPENING))
-        c->env.random(c->env.ctx, &e->address.capability, sizeof e->address.capability);
+    c->env.random(c->env.ctx, &e->address.capability, sizeof e->address.capability);
     entry_command(c, e, ENTRY_REOPENING, IMD_REOPEN, job);
 }
 

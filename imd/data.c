@@ -85,12 +85,9 @@ int imd_data_add(ImdData *d, const ImdRegion *region)
     r->open = true;
     r->blocks = blocks;
     number_window_reset(&r->numbers, 1);
-    r->filled = r->last_write + blocks;
+    r->filled = r->last_write + blocks; /* none: calloc's zeros, whatever the range held before */
     list_init(&r->writes);
     list_init(&r->fills);
-    /* All of calloc's zeros: no block is filled, whatever the range held before. */
-    if (!RULE(UNFILLED_FIRST))
-        memset(r->filled, 0xff, filled_words(blocks) * sizeof *r->filled);
     hmap_insert(&d->regions, &r->node, region->region);
     d->bytes += region_bytes(blocks);
     return 0;

@@ -22,7 +22,7 @@ static unsigned extent_of(const DataRegion *r, const BlockSpan *s, unsigned i)
     return extents_at(r->name.extents, (s->first + i) * WIRE_BLOCK_SIZE);
 }
 
-uint32_t blocks_housed(const DataRegion *r, const BlockSpan *s)
+static uint32_t blocks_housed(const DataRegion *r, const BlockSpan *s)
 {
     uint32_t map = 0;
     if (!r->name.extents)

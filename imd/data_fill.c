@@ -59,8 +59,6 @@ static void segment_store(const ImdData *d, DataRegion *r, DataFill *f, const Wi
         if (here & s->whole & ~filled & ~f->skipped & 1u << i)
             block_store(d, r, m, s, i);
     f->skipped |= here & filled;
-    if (!RULE(FILL_COMPLETE))
-        blocks_fill(r, s, here);
 }
 
 static void fill_complete(ImdData *d, DataRegion *r, DataFill *f, const BlockSpan *s)
@@ -101,12 +99,13 @@ static void fill_take(ImdData *d, void *session, DataRegion *r, DataFill *f, con
         if (seen & SEGMENT_NEW)
             segment_store(d, r, f, m, s);
     }
-    if (assembly_complete(&f->chunk)) {
-        fill_complete(d, r, f, s);
-        write_ack(d, session, m, WRITE_DONE, 0);
-    } else if (m->index == WIRE_INDEX_NONE || (seen & SEGMENT_GAP)) {
-        write_ack(d, session, m, WRITE_OPEN, f->chunk.received);
+    if (RULE(FILL_COMPLETE) && !assembly_complete(&f->chunk)) {
+        if (m->index == WIRE_INDEX_NONE || (seen & SEGMENT_GAP))
+            write_ack(d, session, m, WRITE_OPEN, f->chunk.received);
+        return;
     }
+    fill_complete(d, r, f, s);
+    write_ack(d, session, m, WRITE_DONE, 0);
 }
 
 /* Its first message is answered for all. As too old, which every client takes calmly. */

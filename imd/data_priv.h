@@ -130,9 +130,8 @@ uint16_t region_open(ImdData *d, const RegionAddress *a, uint64_t offset, uint32
 
 /* The extents of [offset, offset + len) are used now. */
 void extents_note_use(ImdData *d, DataRegion *r, uint64_t offset, uint32_t len);
-/* The blocks of @s that have memory. */
-uint32_t blocks_housed(const DataRegion *r, const BlockSpan *s);
-/* ... after memory was taken for those of @map, as far as there is any. */
+/* The blocks of @s that have memory, after it was taken for those of @map as far as there is any.
+ */
 uint32_t blocks_house(ImdData *d, DataRegion *r, const BlockSpan *s, uint32_t map);
 /* Blocks of @s were unfilled: the extents that have no filled one any more rest. */
 void extents_note_unfilled(DataRegion *r, const BlockSpan *s);

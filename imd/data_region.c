@@ -22,8 +22,7 @@ uint16_t region_open(ImdData *d, const RegionAddress *a, uint64_t offset, uint32
     if (RULE(EPOCH) && a->epoch != d->config.epoch)
         return STATUS_EPOCH;
     DataRegion *r = data_region_find(d, a->region);
-    if (!r || !r->open ||
-        !address_opens(a, d->config.epoch, r->name.opening, &r->name.capability)) {
+    if (!r || !r->open || !address_opens(a, r->name.opening, &r->name.capability)) {
         d->stats.denied++;
         return STATUS_GONE;
     }

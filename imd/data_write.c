@@ -143,10 +143,10 @@ void data_write_end(ImdData *d, DataWrite *w)
 static void write_complete(ImdData *d, DataRegion *r, DataWrite *w)
 {
     BlockSpan span = block_span(r, w->chunk.offset, w->chunk.len);
+    uint32_t fill = span.touched;
     /* Covered blocks are filled; of the others those whose remaining bytes were good before. */
-    uint32_t fill = span.whole | w->were_filled;
-    if (!RULE(PARTIAL_WRITE))
-        fill = span.touched;
+    if (RULE(PARTIAL_WRITE))
+        fill &= span.whole | w->were_filled;
     if (RULE(WRITE_UNFILLS))
         fill &= ~blocks_being_written(r, &span, w);
     fill &= ~w->homeless;
@@ -173,16 +173,6 @@ static void segment_store(const ImdData *d, const DataRegion *r, const WireWrite
     for (unsigned i = 0; i < span.count; i++)
         if (here & 1u << i)
             block_store(d, r, m, &span, i);
-}
-
-static void write_repeated(ImdData *d, void *session, const DataRegion *r, const WireWrite *m)
-{
-    d->stats.writes_repeated++;
-    if (!RULE(WRITE_ONCE) && m->index != WIRE_INDEX_NONE) {
-        BlockSpan span = block_span(r, m->offset, m->len);
-        segment_store(d, r, m, span.touched & ~blocks_housed(r, &span));
-    }
-    write_ack(d, session, m, WRITE_DONE, 0);
 }
 
 /* The open write that @m belongs to, begun if need be; NULL: refused with *ret_status. */
@@ -213,8 +203,9 @@ void data_write(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
         write_refuse(d, session, m, STATUS_INVALID);
         return;
     }
-    if (number_finished(r, m->number)) {
-        write_repeated(d, session, r, m);
+    if (RULE(WRITE_ONCE) && number_finished(r, m->number)) {
+        d->stats.writes_repeated++;
+        write_ack(d, session, m, WRITE_DONE, 0);
         return;
     }
     DataWrite *w = write_open(d, r, m, &status);
@@ -243,7 +234,7 @@ bool data_writes_check(const DataRegion *r)
     LIST_FOREACH(node, &r->writes) {
         const DataWrite *w = CONTAINER_OF(node, DataWrite, in_region);
         BlockSpan span = block_span(r, w->chunk.offset, w->chunk.len);
-        if (!number_sane(r, w->number) || number_finished(r, w->number) ||
+        if (!number_sane(r, w->number) || (RULE(WRITE_ONCE) && number_finished(r, w->number)) ||
             assembly_complete(&w->chunk) || blocks_filled(r, &span) != 0)
             return false;
     }

@@ -124,16 +124,6 @@ void directory_set_state(Directory *d, Entry *e, enum EntryState state)
     e->state = state;
 }
 
-static uint64_t region_id(Directory *d)
-{
-    if (RULE(REGION_ID))
-        return d->next_region++;
-    uint64_t id = 1;
-    while (directory_find(d, id))
-        id++;
-    return id;
-}
-
 /* The thread with the least of the pool; the first of equals. */
 static unsigned thread_choose(const Directory *d)
 {
@@ -162,7 +152,7 @@ static Entry *entry_new(Directory *d, const OpAlloc *request, uint64_t pool_offs
     e->offset = request->offset;
     e->len = request->len;
     e->flags = request->flags;
-    e->address = (RegionAddress){.epoch = d->epoch, .region = region_id(d), .opening = 1};
+    e->address = (RegionAddress){.epoch = d->epoch, .region = d->next_region++, .opening = 1};
     list_init(&e->in_release);
     list_init(&e->in_commanded);
     list_init(&e->jobs);
@@ -187,9 +177,6 @@ int directory_take(Directory *d, const Env *env, const OpAlloc *request, Entry *
         return -ENOMEM;
     }
     env->random(env->ctx, &e->address.capability, sizeof(Id128));
-    /* Broken on purpose, the whole address comes again: a new capability would hide it. */
-    if (!RULE(REGION_ID))
-        memset(&e->address.capability, (int)(e->address.region & 0xff), sizeof(Id128));
     *ret = e;
     return 0;
 }

@@ -42,6 +42,7 @@ static int obey(ImdThread *t, const ImdCommand *c, uint64_t going)
     if (c->kind != IMD_ADD && c->kind != IMD_LEAVE && h && h->thread != t->index)
         violate(n->world, "imd%u: a command for a region of another data thread", n->index);
     int result = serve_obey(&t->serve, c, node_now(n));
+    broken_imd_obeyed(t, c, result);
     switch ((enum ImdCommandKind)c->kind) {
     case IMD_ADD:
         if (result == 0)
@@ -92,6 +93,7 @@ static void command_done(void *ctx, uint64_t arg)
     }
     SimHeap *was = sim_heap_enter(&n->heap);
     const ImdCommand over = {.id = arg >> 2, .kind = arg & 2 ? IMD_LEAVE : IMD_ADD};
+    broken_imd_ids(n);
     member_done(&n->member, &over, arg & 1 ? -ENOMEM : 0, node_now(n));
     sim_heap_enter(was);
     control_step(n);
@@ -311,6 +313,7 @@ static void control_message(void *ctx, Session *s, uint8_t type, const uint8_t *
     ImdNode *n = ctx;
     if (type == WIRE_REQUEST)
         note_request(n, s, payload, len);
+    broken_imd_ids(n);
     member_message(&n->member, s, type, payload, len, now_ns);
 }
 
@@ -485,7 +488,7 @@ static void control_start(ImdNode *n)
 {
     World *w = n->world;
     const Params *q = &w->p;
-    Env env = sim_env(&n->env);
+    Env env = broken_imd_env(sim_env(&n->env));
     SimListen listen = {.host = n->host,
                         .port = PORT_IMD,
                         .life = &n->life,

@@ -698,6 +698,10 @@ void held_remove(ImdNode *n, uint64_t region);
 void held_give_back(ImdNode *n, const ImdRegion *range);
 uint64_t held_going(const ImdExtents *x);
 void held_give_extents_back(ImdThread *t, const ImdRegion *r, uint64_t map);
+/* imd_broken.c: nothing happens while the rules are kept. */
+Env broken_imd_env(Env env);     /* the control thread's */
+void broken_imd_ids(ImdNode *n); /* before what may allocate */
+void broken_imd_obeyed(ImdThread *t, const ImdCommand *c, int result); /* a data thread did @c */
 /* imd_node.c */
 void imd_start(ImdNode *n);
 void imd_crash(ImdNode *n);
