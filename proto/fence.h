@@ -27,7 +27,7 @@ static inline bool fence_allows(const Fence *f, uint64_t number, uint64_t now_ns
 {
     if (number == MANAGER_STANDBY)
         return false;
-    return !RULE(FENCE) || number >= f->number || now_ns >= time_add(f->heard_ns, FENCE_MEMORY_NS);
+    return !(RULE(FENCE) && number < f->number && now_ns < time_add(f->heard_ns, FENCE_MEMORY_NS));
 }
 
 /* The manager with this lease, which is allowed, was heard. */

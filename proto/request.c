@@ -136,8 +136,6 @@ enum RequestFate reply_cache_admit(ReplyCache *c, const WireRequest *request,
     if (request->id == 0 || request->id < request->settled)
         return REQUEST_OVER;
     reply_cache_settle(c, request->settled ? request->settled : 1);
-    if (number_window_below(&c->seen, request->id))
-        return RULE(REQUEST_ONCE) ? REQUEST_OVER : REQUEST_EXECUTE;
     if (!number_window_has(&c->seen, request->id))
         return REQUEST_OVER;
     if (RULE(REQUEST_ONCE) && number_window_marked(&c->seen, request->id)) {

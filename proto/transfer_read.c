@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "proto/rules.h"
 #include "proto/transfer_private.h"
 
@@ -211,9 +212,9 @@ static void make_room(ReadTransfer *t, uint64_t ask)
 
 static uint64_t new_ask_number(ReadTransfer *t)
 {
-    if (*t->next_ask <= t->p.last_ask)
-        *t->next_ask = t->p.last_ask + 1;
-    uint64_t ask = (*t->next_ask)++;
+    uint64_t ask = max_u64(*t->next_ask, t->p.last_ask + 1);
+    if (RULE(ASK_ECHO))
+        *t->next_ask = ask + 1; /* no other call's will have it */
     make_room(t, ask);
     t->p.last_ask = ask;
     return ask;
@@ -476,15 +477,6 @@ static inline void place(const ReadTransfer *t, size_t at, const uint8_t *data, 
         place_split(t, at, data, len);
 }
 
-/* Where data of an unknown ask would fit: only reached when the rule is broken on purpose. */
-static ReadChunk *stray_chunk(ReadTransfer *t, const WireData *m)
-{
-    for (unsigned i = 0; i < t->chunks_count && m->index < WIRE_SEGMENTS_MAX; i++)
-        if (t->chunks[i].missing >> m->index & 1)
-            return &t->chunks[i];
-    return NULL;
-}
-
 static bool is_well_formed(const ReadTransfer *t, const ReadChunk *c, const WireData *m)
 {
     if (m->index == WIRE_INDEX_NONE)
@@ -528,8 +520,6 @@ static void take_segment(ReadTransfer *t, ReadChunk *c, ReadAsk *a, const WireDa
     }
     place(t, c->offset + (size_t)m->index * t->config.segment, m->data, m->data_len);
     chunk_settle(t, c, bit);
-    if (!a)
-        return;
     a->got += (uint32_t)m->data_len;
     if (a->probe) /* so what had been sent before was lost */
         note_loss(&t->config, now_ns);
@@ -585,27 +575,23 @@ static inline bool take_next(ReadTransfer *t, ReadAsk *a, const WireData *m, uin
 void read_transfer_input(ReadTransfer *t, const WireData *m, uint64_t now_ns)
 {
     ReadAsk *a = t->state == TRANSFER_RUNNING ? ask_find(t, ask_from_wire(t, m->ask)) : NULL;
-    ReadChunk *c = a ? &t->chunks[a->chunk] : NULL;
     if (a && take_next(t, a, m, now_ns))
         return;
-    if (!a && !RULE(ASK_ECHO) && t->state == TRANSFER_RUNNING)
-        c = stray_chunk(t, m);
+    ReadChunk *c = a ? &t->chunks[a->chunk] : NULL;
     if (!c || !is_well_formed(t, c, m)) {
         COUNT(t, ignored, 1);
         return;
     }
     clock_heard(&t->p.clock, now_ns);
-    if (a)
-        note_reply(t, a, now_ns);
+    note_reply(t, a, now_ns);
     if (m->status == STATUS_OK) {
         clock_served(&t->p.clock);
         note_filled(t, c, m->filled);
     }
     if (m->index != WIRE_INDEX_NONE) {
         take_segment(t, c, a, m, now_ns);
-        if (a)
-            move_front(t, a->ask, m->index, now_ns);
-    } else if (a) {
+        move_front(t, a->ask, m->index, now_ns);
+    } else {
         take_status(t, a, m, now_ns);
     }
 }
