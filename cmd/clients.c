@@ -166,9 +166,10 @@ void cmd_client_session_closed(Manager *m, const Session *session)
 /* Who was only named by an imd gets the grace period, counted from our own start, to show up. */
 static bool client_is_dead(const Manager *m, const CmdClient *c)
 {
-    if (!cmd_silent(m, c->heard_ns, m->config.client_dead_ns))
-        return false;
-    return c->confirmed || cmd_silent(m, m->start_ns, m->config.grace_ns);
+    const bool silent = cmd_silent(m, c->heard_ns, m->config.client_dead_ns);
+    if (c->confirmed)
+        return silent;
+    return !RULE(GRACE) || (silent && cmd_silent(m, m->start_ns, m->config.grace_ns));
 }
 
 void cmd_clients_tick(Manager *m)

@@ -144,7 +144,7 @@ static void attach(Manager *m, Region *r, const RegionListing *l, CmdClient *c)
 {
     if (l->flags & REGION_RELEASED)
         cmd_region_keep(m, r, &l->stamp);
-    else if (!c || c->left || (!RULE(GRACE) && !c->confirmed))
+    else if (!c || c->left)
         cmd_region_doom(m, r);
     else {
         cmd_region_open(r, c, c->request_last);

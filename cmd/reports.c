@@ -53,16 +53,7 @@ void cmd_report(Manager *m, CmdClient *c, Session *session, const WireRequest *r
 static Host *host_vouched_gone(const Manager *m, const Owner *o)
 {
     Host *h = o->epoch ? cmd_host_find(m, o->epoch) : NULL;
-    if (h && addr_same_host(&h->address, &o->address))
-        return h;
-    if (RULE(OWNER_EPOCH))
-        return NULL;
-    LIST_FOREACH(at, &m->hosts_order) {
-        h = CONTAINER_OF(at, Host, in_order);
-        if (addr_same_host(&h->address, &o->address))
-            return h;
-    }
-    return NULL;
+    return h && addr_same_host(&h->address, &o->address) ? h : NULL;
 }
 
 /* Busy or not is news, and what a monitor says first. */
