@@ -125,9 +125,8 @@ static void vector_piece_over(Call *piece, ssize_t result, int error, const char
     size_t count = result > 0 ? (size_t)result : 0;
     if (st->part.stage && g->kind == VECTOR_READ)
         vector_copy(g->iov, st->part.stage_iov, st->part.stage_skip, st->part.stage, count, true);
-    if (!RULE(FIRST_END) && result >= 0)
-        return;
-    if ((result < 0 || count < st->part.len) && st->part.at + count < g->end) {
+    bool ends = result < 0 || (RULE(FIRST_END) && count < st->part.len);
+    if (ends && st->part.at + count < g->end) {
         g->end = st->part.at + count;
         g->error = result < 0 ? error : 0;
         g->reason = reason;

@@ -89,13 +89,11 @@ bool checks_known(const Region *r, uint64_t first, uint64_t last)
 
 enum CheckVerdict checks_compare(const Region *r, uint64_t block, uint32_t sum, uint64_t counter)
 {
-    if (!RULE(CHECKED))
-        return CHECK_GOOD;
     if (!r->blocks.checks || r->blocks.checks[block].sum == 0)
         return CHECK_UNKNOWN;
-    if (r->blocks.checks[block].sum == sum)
-        return CHECK_GOOD;
-    return is_current(r, block, counter) ? CHECK_BAD : CHECK_UNKNOWN;
+    if (RULE(CHECKED) && r->blocks.checks[block].sum != sum)
+        return is_current(r, block, counter) ? CHECK_BAD : CHECK_UNKNOWN;
+    return CHECK_GOOD;
 }
 
 /* ---- from one opening to the next ----------------------------------------------------------- */

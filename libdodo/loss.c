@@ -110,12 +110,11 @@ void client_host_lost(Client *c, uint64_t epoch, enum Loss loss, uint64_t now_ns
     (void)client_avoid(c, epoch, now_ns);
     LIST_FOREACH(node, &c->regions) {
         Region *r = CONTAINER_OF(node, Region, link);
-        if (!r->active || r->address.epoch != epoch)
-            continue;
-        client_region_deactivate(c, r, now_ns);
-        story_loss_add(&story, r);
-        if (!RULE(HOST_DEATH))
-            break;
+        bool there = r->active && r->address.epoch == epoch;
+        if (there && (story.regions == 0 || RULE(HOST_DEATH))) {
+            client_region_deactivate(c, r, now_ns);
+            story_loss_add(&story, r);
+        }
     }
     story_loss_end(&story);
     c->stats.hosts_lost += story.regions > 0;
