@@ -78,7 +78,7 @@ static bool write_back(Cache *c, CacheCall *call, uint64_t now_ns)
     Region *r = call->region;
     LIST_FOREACH(n, &r->dirty) {
         Piece *p = CONTAINER_OF(n, Piece, dirty_link);
-        if (!GUARD(SYNC_WRITES) || p->dirty_epoch > call->epoch)
+        if (p->dirty_epoch > call->epoch)
             break;
         if (p->failed_at > call->write_failures) {
             call->failed = r->failure;
@@ -299,7 +299,7 @@ void sync_run(Cache *c, CacheCall *call, uint64_t now_ns)
         if (call->phase == SYNC_QUIET)
             over = quiet(c, call, now_ns);
         else if (call->phase == SYNC_WRITE)
-            over = write_back(c, call, now_ns);
+            over = !GUARD(SYNC_WRITES) || write_back(c, call, now_ns);
         else if (call->phase == SYNC_FILE)
             over = call->failed || !GUARD(SYNC_FILE) || to_disk(c, call, now_ns);
         else if (call->phase == SYNC_OPEN)

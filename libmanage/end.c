@@ -56,8 +56,6 @@ static bool run_add(CacheEnd *e, Cache *c, Region *r, CacheJob *job)
 
 bool cache_end_take(CacheEnd *e, Cache *c, CacheJob *job, uint64_t now_ns)
 {
-    if (!GUARD(EXIT_WRITES))
-        return false;
     if (!e->begun)
         end_begin(e, c, now_ns);
     for (; e->region != &c->regions; e->region = e->region->next, e->dirty = NULL) {
@@ -65,7 +63,7 @@ bool cache_end_take(CacheEnd *e, Cache *c, CacheJob *job, uint64_t now_ns)
         memset(job, 0, offsetof(CacheJob, iov));
         job->file = r->file;
         job->kind = CACHE_WRITE;
-        while (e->dirty != &r->dirty && run_add(e, c, r, job))
+        while (GUARD(EXIT_WRITES) && e->dirty != &r->dirty && run_add(e, c, r, job))
             ;
         r->written |= job->iov_count > 0;
         if (job->iov_count)

@@ -338,8 +338,6 @@ void fetch_for_write(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uint6
         call_block(c, call, TIME_NEVER);
         return;
     }
-    uint8_t source =
-        GUARD(FILE_EDGES) ? CACHE_READ_FILE : fetch_source(c, r, offset, CACHE_BLOCK, now_ns);
-    job_begin_pieces(c, &call->job, r, source, offset, end, now_ns);
+    job_begin_pieces(c, &call->job, r, CACHE_READ_FILE, offset, end, now_ns);
     call_job(call);
 }

@@ -122,7 +122,7 @@ static bool piece_claimed(const Cache *c, const Piece *p)
 void piece_open(Piece *p)
 {
     if (p->known && !p->writer && !p->wanted_by)
-        p->leaf->readable[p->index % LEAF_PIECES] = GUARD(HIT) ? p->valid : UINT64_MAX;
+        p->leaf->readable[p->index % LEAF_PIECES] = p->valid;
 }
 
 bool piece_shut(const Cache *c, Piece *p)
@@ -341,10 +341,9 @@ static enum CacheHitKind look(const Cache *c, CacheHit *h, uint64_t first, uint6
     for (uint64_t i = first; i < first + count; i++) {
         Leaf *leaf = r->leaves[i / LEAF_PIECES];
         uint64_t k = i % LEAF_PIECES;
-        bool blind = !GUARD(PAST) && r->ways->left;
-        if (blind || !leaf || !(leaf->present[k / 64] >> k % 64 & 1))
+        if (!leaf || !(leaf->present[k / 64] >> k % 64 & 1))
             missing++;
-        else if (missing || piece_mask(c, i, h->offset, h->offset + h->len) & ~leaf->readable[k])
+        else if (GUARD(HIT) && piece_mask(c, i, h->offset, h->offset + h->len) & ~leaf->readable[k])
             return CACHE_HIT_NONE;
         else if (atomic_load_explicit(&leaf->heard[k], memory_order_relaxed) != generation)
             h->heard = false;
@@ -352,7 +351,8 @@ static enum CacheHitKind look(const Cache *c, CacheHit *h, uint64_t first, uint6
     if (!missing)
         return CACHE_HIT_LOCAL;
     bool past = r->ways->cheap_ns[cost_class(h->len)] || r->ways->left;
-    return missing == count && past ? CACHE_HIT_FILE : CACHE_HIT_NONE;
+    bool nothing_here = !GUARD(PAST) || missing == count;
+    return nothing_here && past ? CACHE_HIT_FILE : CACHE_HIT_NONE;
 }
 
 static void file_begin(CacheHit *h, const Cache *c)
@@ -499,11 +499,10 @@ void cache_hit_file_end(CacheHit *h, Cache *c, uint64_t ns, uint64_t now_ns)
 
 Region *hit_give(Cache *c, CacheHit *h)
 {
-    Region *r = h->region;
     atomic_store_explicit(&h->lane->claim, 0, memory_order_release);
     if (c->wanted) {
         c->wanted = false;
         waiters_wake(c);
     }
-    return GUARD(HIT_HANDS_OVER) ? r : region_find(c, h->rd);
+    return h->region;
 }

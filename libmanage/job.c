@@ -324,7 +324,7 @@ static int write_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_
         remote_lost(c, r, now_ns);
     bool doubt = GUARD(DOUBT) &&
                  job->sync_failures != r->sync_failures; /* a sync failed beside it: once more */
-    bool clean = (!error && !doubt) || (error && !GUARD(FAILED_WRITE));
+    bool clean = !(error && GUARD(FAILED_WRITE)) && !doubt;
     for (uint64_t i = job->first; clean && i < job->first + job->pieces; i++) {
         Piece *p = piece_find(r, i);
         uint64_t blocks = piece_mask(c, i, job->offset, end);

@@ -169,6 +169,20 @@ static void hit_over(UserThread *t, enum ManageCover what)
     user_look(t);
 }
 
+/* The read becomes a call. */
+static void hit_hands_over(UserThread *t)
+{
+    Cache *c = t->user->cache;
+    uint64_t now = user_now(t->user);
+    if (GUARD(HIT_HANDS_OVER)) {
+        cache_hit_read_start(&t->cache_call, &t->hit, c, t->buf, now);
+    } else {
+        cache_hit_file_end(&t->hit, c, 0, now);
+        cache_read_start(&t->cache_call, c, t->region->rd, (off_t)t->offset, t->buf, t->len, now);
+    }
+    user_look(t);
+}
+
 static void hit_file_done(void *ctx, const SimFsResult *r)
 {
     UserThread *t = ctx;
@@ -183,8 +197,7 @@ static void hit_file_done(void *ctx, const SimFsResult *r)
         hit_over(t, MANAGE_COVER_HITS_FILE);
     } else {
         manage_cover(u->m, MANAGE_COVER_HITS_PART);
-        cache_hit_read_start(&t->cache_call, &t->hit, u->cache, t->buf, now);
-        user_look(t);
+        hit_hands_over(t);
     }
     sim_heap_enter(was);
 }
@@ -238,8 +251,7 @@ static void read_any(UserThread *t)
     if (kind == CACHE_HIT_LOCAL) {
         hit_local(t);
     } else if (kind == CACHE_HIT_FILE && t->hit.ask && !user_file_held(u, r, t->offset, t->len)) {
-        cache_hit_read_start(&t->cache_call, &t->hit, u->cache, t->buf, user_now(u));
-        user_look(t);
+        hit_hands_over(t);
     } else if (kind == CACHE_HIT_FILE) {
         t->hit_ns = user_now(u);
         simfs_pread(r->handle, t->bounce, t->len, r->offset + t->offset, &u->life, hit_file_done,
