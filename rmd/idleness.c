@@ -60,11 +60,13 @@ static uint64_t forward_ns(const Idleness *i, const Look *look)
 static uint64_t touched(const Idleness *i, double idle_s, uint64_t taken_ns, uint64_t forward_ns)
 {
     if (isnan(idle_s) || idle_s < 0)
-        return GUARD(UNKNOWN) ? taken_ns : i->touched_ns;
+        return taken_ns;
     uint64_t now_s = taken_ns / NS_PER_S;
     uint64_t at = idle_s >= (double)now_s ? 0 : taken_ns - (uint64_t)(idle_s * (double)NS_PER_S);
     at = forward_ns < taken_ns - at ? at + forward_ns : taken_ns;
-    return GUARD(CLOCK) ? max_u64(i->touched_ns, at) : at;
+    if (GUARD(CLOCK))
+        at = max_u64(i->touched_ns, at);
+    return at;
 }
 
 bool idleness_look(Idleness *i, const Look *look, uint64_t now_ns, Facts *facts)
@@ -79,11 +81,11 @@ bool idleness_look(Idleness *i, const Look *look, uint64_t now_ns, Facts *facts)
     i->on_battery = look->facts.value[FACT_on_battery];
     i->console_source = look->console_source;
     uint64_t looked_ns = i->looked_ns;
-    i->touched_ns =
-        clock_set(i, look) ? taken : touched(i, i->console_idle_s, taken, forward_ns(i, look));
+    if (GUARD(UNKNOWN) || i->console_idle_s >= 0)
+        i->touched_ns =
+            clock_set(i, look) ? taken : touched(i, i->console_idle_s, taken, forward_ns(i, look));
     i->touched_since = GUARD(TOUCHED_SINCE) && i->touched_ns > looked_ns;
-    bool load_known = !isnan(i->load) || !GUARD(UNKNOWN);
-    if (!load_known || i->load >= i->config->load_below)
+    if ((GUARD(UNKNOWN) && isnan(i->load)) || i->load >= i->config->load_below)
         i->loaded_ns = taken;
     i->clocks_known = true;
     i->slept_ns = look->slept_ns;

@@ -29,7 +29,9 @@ static uint64_t ceiling(const Lending *l, const MemoryState *state, uint64_t hel
     there = there > l->slack_bytes ? there - l->slack_bytes : 0;
     there = min_u64(there, memory_ceiling_bytes(state, held_bytes));
     there = min_u64(there, l->commit_bytes); /* all of its pool counts as promised */
-    return whole_steps(GUARD(CAP) ? min_u64(there, l->cap_bytes) : there);
+    if (GUARD(CAP))
+        there = min_u64(there, l->cap_bytes);
+    return whole_steps(there);
 }
 
 /* ---- how fast the owner takes memory --------------------------------------------------------- */
@@ -247,16 +249,19 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
 /* In a storm: what is left of what may be lent, when it goes on. The slack is for noise alone. */
 static uint64_t lendable_ahead(const Lending *l)
 {
-    if (!GUARD(STORM))
-        return l->lendable_bytes;
-    return sub_u64(l->lendable_bytes, l->ahead_bytes + (l->steady ? l->slack_bytes : 0));
+    uint64_t lendable = l->lendable_bytes;
+    if (GUARD(STORM))
+        lendable = sub_u64(lendable, l->ahead_bytes + (l->steady ? l->slack_bytes : 0));
+    return lendable;
 }
 
 /* What the limit may rise to. */
 static uint64_t target(const Lending *l)
 {
     uint64_t lendable = sub_u64(lendable_ahead(l), l->hidden_bytes + l->slack_bytes);
-    return whole_steps(GUARD(CAP) ? min_u64(lendable, l->cap_bytes) : lendable);
+    if (GUARD(CAP))
+        lendable = min_u64(lendable, l->cap_bytes);
+    return whole_steps(lendable);
 }
 
 uint64_t lending_spare(const Lending *l)
@@ -321,7 +326,9 @@ static bool grow(Lending *l, uint64_t pool_bytes, uint64_t now_ns)
     uint64_t step = whole_steps(LENDING_GROW_BYTES_PER_S * elapsed / NS_PER_S);
     if (step == 0)
         return false;
-    l->limit_bytes = GUARD(GROW) ? min_u64(to, l->limit_bytes + step) : to;
+    if (GUARD(GROW))
+        to = min_u64(to, l->limit_bytes + step);
+    l->limit_bytes = to;
     l->grown_ns = now_ns;
     return true;
 }
