@@ -90,25 +90,6 @@ Cache *cache_free(Cache *c)
     return NULL;
 }
 
-void background_wake(Cache *c)
-{
-    if (c->background_idle && c->hooks.wake_background)
-        c->background_idle = !c->hooks.wake_background(c->hooks.ctx);
-}
-
-void waiters_wake(Cache *c)
-{
-    while (c->waiters) {
-        CacheCall *call = c->waiters;
-        c->waiters = call->next;
-        if (call->next)
-            call->next->prev = &c->waiters;
-        call->waiting = false;
-        if (c->hooks.wake)
-            c->hooks.wake(c->hooks.ctx, call);
-    }
-}
-
 /* ---- regions -------------------------------------------------------------------------------- */
 
 Region *region_find(Cache *c, int rd)

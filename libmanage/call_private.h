@@ -17,7 +17,5 @@ void write_done(Cache *c, CacheCall *call, int error, const CacheResult *result)
 void sync_done(Cache *c, CacheCall *call, int error, const CacheResult *result);
 /* The region of a call that begins, or NULL: it is over. */
 Region *call_begin(Cache *c, CacheCall *call, uint8_t kind, int rd);
-/* The call has nothing to do with its region any more. */
-void call_leave(Cache *c, CacheCall *call);
 
 #endif

@@ -204,6 +204,19 @@ struct Cache {
     ListNode claimed; /* victims that could not be taken because of a hit */
 };
 
+/* ---- wait.c --------------------------------------------------------------------------------- */
+
+void background_wake(Cache *c);
+void waiters_wake(Cache *c);
+void call_job(CacheCall *call);
+void call_block(Cache *c, CacheCall *call, uint64_t until_ns);
+void call_unblock(CacheCall *call);
+/* Until a hit has ended: it wakes who waits, or nearly always. */
+void call_block_hit(Cache *c, CacheCall *call, uint64_t now_ns);
+void call_over(CacheCall *call, ssize_t result, int error);
+/* The call has nothing to do with its region any more. */
+void call_leave(Cache *c, CacheCall *call);
+
 /* ---- cache.c, piece.c: the directory -------------------------------------------------------- */
 
 static inline void cache_lock(Cache *c)
@@ -231,9 +244,6 @@ Region *region_find(Cache *c, int rd); /* also one that is being closed */
 /* Something that is not cached may never reach the disk. */
 void region_lost(Region *r, int error);
 void region_free(Cache *c, Region *r); /* out of the table; its file stays the caller's */
-
-void background_wake(Cache *c);
-void waiters_wake(Cache *c);
 
 static inline Leaf *leaf_of(const Region *r, uint64_t index) /* NULL: not made yet */
 {
@@ -394,15 +404,6 @@ bool file_is_known(const Cache *c, const Region *r, uint64_t bytes);
 void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns);
 /* The block at @offset of @p, which a write covers in part: the rest is the file's. */
 void fetch_for_write(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uint64_t now_ns);
-
-/* ---- call.c --------------------------------------------------------------------------------- */
-
-void call_job(CacheCall *call);
-void call_block(Cache *c, CacheCall *call, uint64_t until_ns);
-void call_unblock(CacheCall *call);
-/* Until a hit has ended: it wakes who waits, or nearly always. */
-void call_block_hit(Cache *c, CacheCall *call, uint64_t now_ns);
-void call_over(CacheCall *call, ssize_t result, int error);
 
 /* ---- readahead.c ---------------------------------------------------------------------------- */
 
