@@ -293,6 +293,28 @@ uint64_t *brought_map(const Region *r, uint64_t index);
 void collapse_begin(Cache *c);
 uint64_t collapse_after(const Cache *c); /* bytes that hits have read */
 
+/* ---- file_cost.c ---------------------------------------------------------------------------- */
+
+/* How much a read that took @ns counts. One that waited for a processor or a drive counts no more
+ * than a limit. */
+uint64_t sample_ns(const Cache *c, uint64_t bytes, uint64_t ns);
+/* A read of what the kernel said it has took @ns. Was it as fast as from memory? */
+bool file_held_note(const Cache *c, Region *r, uint64_t bytes, uint64_t ns);
+/* The file was read there, in @ns. Does the kernel keep that, or had it kept it? */
+void file_kept_note(const Cache *c, Region *r, uint64_t offset, uint64_t len, uint64_t ns);
+/* Would the kernel's cache serve what is read again? Some files it does not keep, and of some it
+ * asks a server each time. Nothing known counts as yes. */
+bool kernel_caches(const Region *r);
+/* A read of the file was measured. @held: the kernel had it, which says nothing of the drive. */
+void file_cost_add(const Cache *c, Region *r, uint64_t bytes, uint64_t ns, bool held,
+                   uint64_t now_ns);
+/* A file as cheap as this one: copying what it gives into the cache costs more than it saves. */
+bool file_is_cheap(const Cache *c, const Region *r, uint64_t bytes);
+/* So many were measured that it is known whether it is. */
+bool file_is_known(const Cache *c, const Region *r, uint64_t bytes);
+/* Asking pays where the other places are far slower: remote memory, or an expensive file. */
+bool kernel_is_asked(const Cache *c, const Region *r, uint64_t bytes, uint8_t source);
+
 /* ---- hit.c ---------------------------------------------------------------------------------- */
 
 void lanes_free(Cache *c);
@@ -383,23 +405,6 @@ uint8_t fetch_source(const Cache *c, const Region *r, uint64_t offset, uint64_t 
  * CACHE_READ_REMOTE), within its piece, before @limit. */
 uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t limit,
                      uint8_t source);
-/* How much a read that took @ns counts. One that waited for a processor or a drive counts no more
- * than a limit. */
-uint64_t sample_ns(const Cache *c, uint64_t bytes, uint64_t ns);
-/* A read of what the kernel said it has took @ns. Was it as fast as from memory? */
-bool file_held_note(const Cache *c, Region *r, uint64_t bytes, uint64_t ns);
-/* The file was read there, in @ns. Does the kernel keep that, or had it kept it? */
-void file_kept_note(const Cache *c, Region *r, uint64_t offset, uint64_t len, uint64_t ns);
-/* Would the kernel's cache serve what is read again? Some files it does not keep, and of some it
- * asks a server each time. Nothing known counts as yes. */
-bool kernel_caches(const Region *r);
-/* A read of the file was measured. @held: the kernel had it, which says nothing of the drive. */
-void file_cost_add(const Cache *c, Region *r, uint64_t bytes, uint64_t ns, bool held,
-                   uint64_t now_ns);
-/* A file as cheap as this one: copying what it gives into the cache costs more than it saves. */
-bool file_is_cheap(const Cache *c, const Region *r, uint64_t bytes);
-/* So many were measured that it is known whether it is. */
-bool file_is_known(const Cache *c, const Region *r, uint64_t bytes);
 /* A read that must leave the cache; sets call->job or makes it wait. */
 void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns);
 /* The block at @offset of @p, which a write covers in part: the rest is the file's. */
