@@ -19,6 +19,9 @@
 
 enum { LEAF_PIECES = 256, STREAMS = 16, LANES = 64, LANE_RECORDS = 256, LANE_ALIGN = 128 };
 
+/* What a lane's claim says: descriptor, count, first piece. */
+enum { CLAIM_PIECES = 64, CLAIM_COUNT_SHIFT = 32, CLAIM_RD_SHIFT = 40 };
+
 /* A part of a region's directory, made when the first of its pieces comes. */
 typedef struct Leaf {
     /* For hits: a map of the pieces that there are, which blocks of each they may copy, and its
@@ -266,6 +269,8 @@ static inline bool piece_no_write(const Piece *p)
 {
     return p->job || p->writer || (p->cloning && GUARD(CLONE_BESIDE));
 }
+/* The policy is another one. */
+void generation_reset(Cache *c);
 /* The program reads or writes the piece: the policy hears of it. */
 void piece_use(Cache *c, Piece *p, bool writing);
 void piece_dirty(Cache *c, Piece *p, uint64_t blocks);
@@ -315,27 +320,28 @@ bool file_is_known(const Cache *c, const Region *r, uint64_t bytes);
 /* Asking pays where the other places are far slower: remote memory, or an expensive file. */
 bool kernel_is_asked(const Cache *c, const Region *r, uint64_t bytes, uint8_t source);
 
+/* ---- claim.c -------------------------------------------------------------------------------- */
+
+/* Hits may read what is valid of it, if the policy knows it and nobody writes into it. */
+void piece_open(Piece *p);
+/* No hit begins to read it until it is opened. False: one is at it; the caller waits by
+ * call_block_hit(). */
+bool piece_take(Cache *c, Piece *p);
+/* It leaves. False: a hit is at it; it is busy for the policy as long as that lasts. */
+bool evict(Cache *c, Piece *p);
+/* A victim that a hit was copying from is none any more when it has ended. */
+void claimed_look(Cache *c);
+/* Hits may read it, or not; then, when region_take() says so, none does. */
+void region_admit(Cache *c, Region *r);
+void region_refuse(Cache *c, const Region *r);
+bool region_take(Cache *c, const Region *r);
+
 /* ---- hit.c ---------------------------------------------------------------------------------- */
 
 void lanes_free(Cache *c);
 /* With the lock held, the hit ends. Its region, which may be closing, but stays until the lock is
  * given up. */
 Region *hit_give(Cache *c, CacheHit *h);
-/* Hits may read what is valid of it, if the policy knows it and nobody writes into it. */
-void piece_open(Piece *p);
-/* No hit begins to read it until it is opened. False: one is at it; piece_take: the caller waits by
- * call_block_hit(). */
-bool piece_shut(const Cache *c, Piece *p);
-bool piece_take(Cache *c, Piece *p);
-/* It was to leave, but a hit is at it: it is busy for the policy as long as that lasts. */
-void piece_claim_note(Cache *c, Piece *p);
-/* A piece that the policy knew has left; the policy is another one. */
-void generation_count(Cache *c);
-void generation_reset(Cache *c);
-/* Hits may read it, or not; then, when region_take() says so, none does. */
-void region_admit(Cache *c, Region *r);
-void region_refuse(Cache *c, const Region *r);
-bool region_take(Cache *c, const Region *r);
 
 /* ---- job.c ---------------------------------------------------------------------------------- */
 
@@ -384,8 +390,6 @@ enum Room {
 };
 /* Makes room for @bytes; each time at most one victim by a job. */
 enum Room room_make(Cache *c, uint64_t bytes, CacheJob *job, uint64_t now_ns);
-/* It leaves. False: a hit is at it. */
-bool evict(Cache *c, Piece *p);
 /* Without a job, and without a victim out of [first, first + count) of @r. @cold: no victim that
  * was used more than once. */
 bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uint64_t count,

@@ -50,15 +50,11 @@
 
 #include "libmanage/core_private.h"
 
-enum { CLAIM_PIECES = 64, CLAIM_COUNT_SHIFT = 32, CLAIM_RD_SHIFT = 40 };
 /* One read of the file in eight is measured; not every eighth, for what the kernel reads ahead has
  * a rhythm, too. */
 #define MEASURE_MIX 0x9E3779B1u
 #define MEASURE_BELOW (UINT32_MAX / 8)
-enum {
-    GENERATIONS = 8,     /* in the time in which as many pieces leave as the cache has */
-    HITS_COUNTED = 4096, /* in a lane, before the lock is taken for them */
-};
+enum { HITS_COUNTED = 4096 /* in a lane, before the lock is taken for them */ };
 
 /* ---- lanes ---------------------------------------------------------------------------------- */
 
@@ -89,111 +85,7 @@ void lanes_free(Cache *c)
         free(c->lanes[i]);
 }
 
-/* Never 0. Of an index as much as there is room for: another piece may seem to be claimed. */
-static uint64_t claim_of(int rd, uint64_t first, uint64_t count)
-{
-    return (uint64_t)rd << CLAIM_RD_SHIFT | count << CLAIM_COUNT_SHIFT | (uint32_t)first;
-}
-
-static bool region_claimed(const Cache *c, int rd)
-{
-    for (unsigned i = 0; i < c->lane_count; i++) {
-        uint64_t claim = c->lanes[i]->claim;
-        if (claim && claim >> CLAIM_RD_SHIFT == (uint64_t)rd)
-            return true;
-    }
-    return false;
-}
-
-static bool piece_claimed(const Cache *c, const Piece *p)
-{
-    for (unsigned i = 0; i < c->lane_count; i++) {
-        uint64_t claim = c->lanes[i]->claim;
-        uint32_t count = (uint8_t)(claim >> CLAIM_COUNT_SHIFT);
-        if (claim >> CLAIM_RD_SHIFT == (uint64_t)p->region->rd &&
-            (uint32_t)p->index - (uint32_t)claim < count)
-            return true;
-    }
-    return false;
-}
-
-/* ---- who holds the lock ---------------------------------------------------------------------- */
-
-void piece_open(Piece *p)
-{
-    if (p->known && !p->writer && !p->wanted_by)
-        p->leaf->readable[p->index % LEAF_PIECES] = p->valid;
-}
-
-bool piece_shut(const Cache *c, Piece *p)
-{
-    _Atomic uint64_t *readable = &p->leaf->readable[p->index % LEAF_PIECES];
-    if (atomic_load_explicit(readable, memory_order_relaxed))
-        *readable = 0;
-    return !piece_claimed(c, p);
-}
-
-bool piece_take(Cache *c, Piece *p)
-{
-    if (piece_shut(c, p))
-        return true;
-    c->wanted = true;
-    return !piece_claimed(c, p);
-}
-
-void region_admit(Cache *c, Region *r)
-{
-    c->open[r->rd] = r;
-}
-
-void region_refuse(Cache *c, const Region *r)
-{
-    c->open[r->rd] = NULL;
-}
-
-bool region_take(Cache *c, const Region *r)
-{
-    if (!region_claimed(c, r->rd))
-        return true;
-    c->wanted = true;
-    return !region_claimed(c, r->rd);
-}
-
-/* A victim that a hit was copying from is none any more when it has ended. */
-static void claimed_look(Cache *c)
-{
-    LIST_FOREACH(n, &c->claimed) {
-        Piece *p = CONTAINER_OF(n, Piece, claimed_link);
-        if (piece_claimed(c, p))
-            continue;
-        list_remove(&p->claimed_link);
-        piece_flags(p);
-    }
-}
-
-void piece_claim_note(Cache *c, Piece *p)
-{
-    piece_open(p);
-    if (list_empty(&p->claimed_link))
-        list_push_back(&c->claimed, &p->claimed_link);
-    piece_flags(p);
-}
-
 /* ---- what was read --------------------------------------------------------------------------- */
-
-void generation_reset(Cache *c)
-{
-    c->generation = policy_is_coarse(c->policy);
-    c->left_in_generation = 0;
-}
-
-void generation_count(Cache *c)
-{
-    if (!c->generation || ++c->left_in_generation * GENERATIONS <= c->dir.entries)
-        return;
-    c->generation = c->generation == UINT8_MAX ? 1 : c->generation + 1;
-    c->left_in_generation = 0;
-}
 
 static void take_local(Cache *c, Region *r, const HitRecord *h)
 {
@@ -307,6 +199,12 @@ void cache_enter(Cache *c)
 }
 
 /* ---- a hit ----------------------------------------------------------------------------------- */
+
+/* Never 0. Of an index as much as there is room for: another piece may seem to be claimed. */
+static uint64_t claim_of(int rd, uint64_t first, uint64_t count)
+{
+    return (uint64_t)rd << CLAIM_RD_SHIFT | count << CLAIM_COUNT_SHIFT | (uint32_t)first;
+}
 
 static bool lane_take(Lane *l, uint64_t claim)
 {

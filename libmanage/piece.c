@@ -25,7 +25,7 @@ uint64_t *remote_map_make(const Cache *c, Region *r, uint64_t index)
     return leaf ? &leaf->remote[index % LEAF_PIECES] : NULL;
 }
 
-/* ---- their memory ---------------------------------------------------------------------------- */
+/* ---- their memory --------------------------------------------------------------------------- */
 
 /* The buffers of whole pieces that left are kept for those to come, while there is any piece. As
  * none is made while one is kept, the limit holds for both together. */
@@ -110,6 +110,24 @@ Piece *piece_new(Cache *c, Region *r, uint64_t index)
     leaf->present[index % LEAF_PIECES / 64] |= 1ull << index % 64;
     c->used_bytes += p->len;
     return p;
+}
+
+/* ---- what the policy knows ------------------------------------------------------------------ */
+
+enum { GENERATIONS = 8 /* in the time in which as many pieces leave as the cache has */ };
+
+void generation_reset(Cache *c)
+{
+    c->generation = policy_is_coarse(c->policy);
+    c->left_in_generation = 0;
+}
+
+static void generation_count(Cache *c)
+{
+    if (!c->generation || ++c->left_in_generation * GENERATIONS <= c->dir.entries)
+        return;
+    c->generation = c->generation == UINT8_MAX ? 1 : c->generation + 1;
+    c->left_in_generation = 0;
 }
 
 static void directory_add(Cache *c, Piece *p)

@@ -54,18 +54,6 @@ static void room_left(Cache *c, uint64_t bytes)
         background_wake(c);
 }
 
-bool evict(Cache *c, Piece *p)
-{
-    if (!piece_shut(c, p)) {
-        piece_claim_note(c, p);
-        return false;
-    }
-    c->stats.evictions++;
-    c->stats.eviction_bytes += p->len;
-    piece_drop(c, p);
-    return true;
-}
-
 static bool evict_begin(Cache *c, CacheJob *job, Piece *p, enum Plan plan, uint64_t pieces_max,
                         uint64_t now_ns)
 {

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* What hits claim, for who holds the lock: nothing of it is changed or freed. The proof is in
+ * hit.c. */
+#include "libmanage/core_private.h"
+
+static bool region_claimed(const Cache *c, int rd)
+{
+    for (unsigned i = 0; i < c->lane_count; i++) {
+        uint64_t claim = c->lanes[i]->claim;
+        if (claim && claim >> CLAIM_RD_SHIFT == (uint64_t)rd)
+            return true;
+    }
+    return false;
+}
+
+static bool piece_claimed(const Cache *c, const Piece *p)
+{
+    for (unsigned i = 0; i < c->lane_count; i++) {
+        uint64_t claim = c->lanes[i]->claim;
+        uint32_t count = (uint8_t)(claim >> CLAIM_COUNT_SHIFT);
+        if (claim >> CLAIM_RD_SHIFT == (uint64_t)p->region->rd &&
+            (uint32_t)p->index - (uint32_t)claim < count)
+            return true;
+    }
+    return false;
+}
+
+void piece_open(Piece *p)
+{
+    if (p->known && !p->writer && !p->wanted_by)
+        p->leaf->readable[p->index % LEAF_PIECES] = p->valid;
+}
+
+static bool piece_shut(const Cache *c, Piece *p)
+{
+    _Atomic uint64_t *readable = &p->leaf->readable[p->index % LEAF_PIECES];
+    if (atomic_load_explicit(readable, memory_order_relaxed))
+        *readable = 0;
+    return !piece_claimed(c, p);
+}
+
+bool piece_take(Cache *c, Piece *p)
+{
+    if (piece_shut(c, p))
+        return true;
+    c->wanted = true;
+    return !piece_claimed(c, p);
+}
+
+void region_admit(Cache *c, Region *r)
+{
+    c->open[r->rd] = r;
+}
+
+void region_refuse(Cache *c, const Region *r)
+{
+    c->open[r->rd] = NULL;
+}
+
+bool region_take(Cache *c, const Region *r)
+{
+    if (!region_claimed(c, r->rd))
+        return true;
+    c->wanted = true;
+    return !region_claimed(c, r->rd);
+}
+
+void claimed_look(Cache *c)
+{
+    LIST_FOREACH(n, &c->claimed) {
+        Piece *p = CONTAINER_OF(n, Piece, claimed_link);
+        if (piece_claimed(c, p))
+            continue;
+        list_remove(&p->claimed_link);
+        piece_flags(p);
+    }
+}
+
+static void piece_claim_note(Cache *c, Piece *p)
+{
+    piece_open(p);
+    if (list_empty(&p->claimed_link))
+        list_push_back(&c->claimed, &p->claimed_link);
+    piece_flags(p);
+}
+
+bool evict(Cache *c, Piece *p)
+{
+    if (!piece_shut(c, p)) {
+        piece_claim_note(c, p);
+        return false;
+    }
+    c->stats.evictions++;
+    c->stats.eviction_bytes += p->len;
+    piece_drop(c, p);
+    return true;
+}
