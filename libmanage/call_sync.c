@@ -57,7 +57,7 @@ static void file_sync_end(Cache *c, Region *r, int error)
     r->lone_syncing = 0;
 }
 
-/* ---- phases: each returns true when it is over, else the call needs something ---------------- */
+/* ---- phases: each returns true when it is over, else the call needs something --------------- */
 
 static bool quiet(Cache *c, CacheCall *call, uint64_t now_ns)
 {

@@ -17,6 +17,7 @@
 #include "libmanage/ways.h"
 #include "libmanage/worth.h"
 
+enum { DROPS_ENOUGH = 64 }; /* in a row: victims need neither be written nor copied */
 enum { LEAF_PIECES = 256, STREAMS = 16, LANES = 64, LANE_RECORDS = 256, LANE_ALIGN = 128 };
 
 /* What a lane's claim says: descriptor, count, first piece. */
@@ -178,7 +179,7 @@ struct Cache {
     unsigned collapsed; /* of the buffers' parts */
     unsigned evicting;
     uint64_t left_in_generation; /* pieces */
-    unsigned drops;              /* victims that just left, one after the other */
+    unsigned drops;              /* victims that just left without a job, one after the other */
     unsigned stuck;
     uint64_t stuck_until_ns;
     uint64_t refraction_until_ns;
@@ -394,6 +395,13 @@ enum Room room_make(Cache *c, uint64_t bytes, CacheJob *job, uint64_t now_ns);
  * was used more than once. */
 bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uint64_t count,
                   bool cold, uint64_t now_ns);
+
+/* The background's job that makes room up to the low-water mark, if one is needed. */
+bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns);
+/* Pieces that could not be written are tried again, after a while. */
+void reclaim_unstick(Cache *c, uint64_t now_ns);
+
+/* ---- let_go.c ------------------------------------------------------------------------------- */
 
 /* A read of the program's is over. Whether the cache is worth its memory is decided by such
  * reads. */

@@ -56,7 +56,7 @@ static uint8_t past_source(Cache *c, const CacheCall *call, uint8_t source, uint
     return source;
 }
 
-/* ---- what the kernel holds ------------------------------------------------------------------- */
+/* ---- what the kernel holds ------------------------------------------------------------------ */
 
 /* What the kernel has in memory is read from there: neither a host nor a drive is as fast, and a
  * second copy here would take memory from both. */

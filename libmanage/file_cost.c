@@ -6,7 +6,7 @@
 enum { SHARE_LOOKS = 64 /* that count, about */, SHARE_LEAST = 4 /* before they decide */ };
 enum { MEAN_READS = 64, MEAN_COPIES_MAX = 256, QUICK = 1024 /* a read's share of `quick` */ };
 
-/* ---- on average ------------------------------------------------------------------------------ */
+/* ---- on average ----------------------------------------------------------------------------- */
 
 /* What a read of this size's class costs on average, over far more reads than the kernel's reading
  * ahead covers at once. Of reads that follow each other, one in many waits for the disk, and all
@@ -73,7 +73,7 @@ bool file_is_known(const Cache *c, const Region *r, uint64_t bytes)
     return r->ways->file_mean[cost_class(bytes)].count >= min_u64(c->cfg.known_reads, MEAN_READS);
 }
 
-/* ---- what the kernel holds ------------------------------------------------------------------- */
+/* ---- what the kernel holds ------------------------------------------------------------------ */
 
 static void share_note(Share *s, bool found)
 {

@@ -85,7 +85,7 @@ void lanes_free(Cache *c)
         free(c->lanes[i]);
 }
 
-/* ---- what was read --------------------------------------------------------------------------- */
+/* ---- what was read -------------------------------------------------------------------------- */
 
 static void take_local(Cache *c, Region *r, const HitRecord *h)
 {
@@ -198,7 +198,7 @@ void cache_enter(Cache *c)
         collapse_begin(c);
 }
 
-/* ---- a hit ----------------------------------------------------------------------------------- */
+/* ---- a hit ---------------------------------------------------------------------------------- */
 
 /* Never 0. Of an index as much as there is room for: another piece may seem to be claimed. */
 static uint64_t claim_of(int rd, uint64_t first, uint64_t count)

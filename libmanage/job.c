@@ -373,18 +373,6 @@ static void clone_end(Cache *c, CacheJob *job, const CacheResult *result, uint64
     c->stats.clone_bytes += taken;
 }
 
-void cache_clone_copied(Cache *c, const CacheJob *job)
-{
-    cache_enter(c);
-    for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
-        Piece *p = piece_find(job->region, i);
-        p->job = NULL;
-        p->cloning = job;
-    }
-    waiters_wake(c);
-    cache_unlock(c);
-}
-
 /* The pieces are free again; a victim leaves, if nobody came for it meanwhile. */
 static void pieces_end(Cache *c, CacheJob *job, int error)
 {

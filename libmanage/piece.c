@@ -67,16 +67,6 @@ void collapse_begin(Cache *c)
         background_wake(c);
 }
 
-bool cache_collapse_take(Cache *c, void **ret_at, size_t *ret_bytes)
-{
-    cache_enter(c);
-    bool taken = c->collapsing && !c->files_left &&
-                 buffers_part(&c->buffers, c->collapsed, ret_at, ret_bytes);
-    c->collapsed += taken;
-    cache_unlock(c);
-    return taken;
-}
-
 /* Where what is known of the piece with that data is. */
 static Piece *piece_beside(const Cache *c, const uint8_t *data)
 {

@@ -5,12 +5,7 @@
  * mark. */
 #include "libmanage/core_private.h"
 
-enum {
-    TOGETHER = 16, /* pieces that the background writes or copies with a victim */
-    DROPS_ENOUGH = 64,
-    LET_GO_LOOKS = 16,
-    LOOKS_ENOUGH = 6, /* each after twice as long as the one before */
-};
+enum { TOGETHER = 16 /* pieces that the background writes or copies with a victim */ };
 
 enum Plan { PLAN_DROP, PLAN_WRITE, PLAN_CLONE, PLAN_OPEN };
 
@@ -66,8 +61,7 @@ static bool evict_begin(Cache *c, CacheJob *job, Piece *p, enum Plan plan, uint6
     return true;
 }
 
-/* Pieces that could not be written are tried again, after a while. */
-static void unstick(Cache *c, uint64_t now_ns)
+void reclaim_unstick(Cache *c, uint64_t now_ns)
 {
     if (!c->stuck || now_ns < c->stuck_until_ns)
         return;
@@ -114,7 +108,7 @@ enum Room room_make(Cache *c, uint64_t bytes, CacheJob *job, uint64_t now_ns)
 {
     if (bytes > c->cfg.limit_bytes)
         return ROOM_NONE;
-    unstick(c, now_ns);
+    reclaim_unstick(c, now_ns);
     while (!fits(c, bytes)) {
         Piece *p = victim(c);
         if (!p)
@@ -151,64 +145,6 @@ bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uin
     return true;
 }
 
-/* ---- left to the kernel's cache ------------------------------------------------------------- */
-
-/* About as much of the file as a read has brought into the kernel's cache. What is dirty stays
- * until it is written. */
-static void let_go(Cache *c, Ways *w, uint64_t bytes)
-{
-    uint64_t gone = 0, given = 0;
-    for (unsigned n = 0; n < LET_GO_LOOKS && gone < bytes && !list_empty(&w->pieces); n++) {
-        Piece *p = CONTAINER_OF(w->pieces.next, Piece, file_link);
-        uint64_t len = p->len;
-        bool stays =
-            (GUARD(DIRTY_STAYS) && p->dirty) || p->entry.flags & MANAGE_ENTRY_BUSY || !evict(c, p);
-        gone += stays ? 0 : len;
-        if (stays) { /* others come first */
-            list_remove(&p->file_link);
-            list_push_back(&w->pieces, &p->file_link);
-        }
-    }
-    for (; given < bytes && buffers_kept(c); given += c->cfg.piece_bytes)
-        buffers_release(&c->buffers);
-}
-
-/* Is remote memory of no use? A saving of more than some 40 us may be worth the copy at the
- * next look. One measurement of a small saving says little: it was made beside clones on the same
- * link, or a host was held up. More of them count, and twice as many are needed if remote memory
- * was of use before. */
-static bool remote_is_no_use(const Cache *c, const Region *r, uint64_t bytes, bool in_order,
-                             uint64_t now_ns)
-{
-    bool known =
-        cost_of(&r->ways->cost[COST_REMOTE], bytes) || cost_of(&r->ways->cost[COST_CLONE], bytes);
-    bool was_of_use = c->stats.remote_bytes > c->cfg.limit_bytes / 2;
-    return !known || (in_order && !clone_pays(c, r, bytes, true, now_ns)) ||
-           cost_looks(&r->ways->cost[COST_REMOTE], bytes) >= LOOKS_ENOUGH * (was_of_use ? 2u : 1u);
-}
-
-/* If what leaves is not dirty, goes to no other host, and the kernel would keep it. A program that
- * chose another policy than the default knows better than the kernel. */
-static bool may_leave(const Cache *c, const Region *r, uint64_t bytes, bool in_order,
-                      uint64_t now_ns)
-{
-    uint64_t enough = min_u64(DROPS_ENOUGH, c->cfg.limit_bytes / c->cfg.piece_bytes);
-    return c->drops >= enough && kernel_caches(r) && c->policy == policy_builtin(POLICY_DEFAULT) &&
-           remote_is_no_use(c, r, bytes, in_order, now_ns);
-}
-
-void worth_note(Cache *c, const Region *r, uint64_t bytes, bool in_order, uint64_t ns,
-                enum WorthFrom from, uint64_t now_ns)
-{
-    Ways *w = r->ways;
-    if (from == WORTH_FILE && file_is_cheap(c, r, bytes))
-        return; /* it is read past the cache in any case */
-    if (worth_read(&w->worth, bytes, sample_ns(c, bytes, ns), from, now_ns))
-        ways_set_left(c, w, worth_turn(&w->worth, may_leave(c, r, bytes, in_order, now_ns)));
-    if (w->left)
-        let_go(c, w, bytes);
-}
-
 /* ---- the background ------------------------------------------------------------------------- */
 
 /* Where it is to be seen what remote memory costs, no more is copied than that takes. */
@@ -227,7 +163,7 @@ static uint64_t probe_len(const Cache *c, const CacheJob *job, const Piece *p, u
     return due && remote_unproven(c, p->region, bytes, now_ns) ? min_u64(bytes, job->len) : 0;
 }
 
-static bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns)
+bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
     uint64_t low = min_u64(c->cfg.low_water_bytes, c->cfg.limit_bytes);
     while (c->cfg.limit_bytes - c->used_bytes < low) {
@@ -249,59 +185,4 @@ static bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns)
         (void)evict(c, p);
     }
     return false;
-}
-
-static bool remotes_take(Cache *c, CacheJob *job, uint64_t now_ns)
-{
-    if (!c->remotes_wanted && !c->remotes_closing)
-        return false;
-    LIST_FOREACH(n, &c->regions) {
-        Region *r = CONTAINER_OF(n, Region, link);
-        if (r->remote_state == REMOTE_CLOSING && !r->remote_jobs && !r->closing) {
-            job_begin(job, r, CACHE_CLOSE_REMOTE, now_ns);
-            r->remote_state = REMOTE_CLOSE_JOB;
-            c->remotes_closing--;
-            return true;
-        }
-        if (!r->remote_wanted)
-            continue;
-        r->remote_wanted = false;
-        c->remotes_wanted--;
-        if (!r->closing && remote_may_open(c, r, now_ns)) {
-            job_begin(job, r, CACHE_OPEN_REMOTE, now_ns);
-            r->remote_state = REMOTE_OPENING;
-            return true;
-        }
-    }
-    return false;
-}
-
-bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns)
-{
-    cache_enter(c);
-    unstick(c, now_ns);
-    bool taken =
-        remotes_take(c, job, now_ns) || reclaim_take(c, job, now_ns) || ahead_take(c, job, now_ns);
-    c->background_idle = true; /* later work wakes a thread again, perhaps another one */
-    cache_unlock(c);
-    return taken;
-}
-
-void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
-{
-    cache_enter(c);
-    Region *r = job->region;
-    c->ahead_of_files -= job->ahead && job->kind == CACHE_READ_FILE;
-    /* What could not be written is in the region, for its csync. */
-    if (job_end(c, job, result, now_ns) != 0 && job->ahead)
-        stream_forget(c, r); /* the read there will report the error */
-    cache_unlock(c);
-}
-
-uint64_t cache_background_deadline(Cache *c)
-{
-    cache_enter(c);
-    uint64_t at = c->stuck ? c->stuck_until_ns : TIME_NEVER;
-    cache_unlock(c);
-    return at;
 }

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* What is done beside the calls: jobs that no call waits for, copies, huge pages. */
+#include "libmanage/core_private.h"
+
+static bool remotes_take(Cache *c, CacheJob *job, uint64_t now_ns)
+{
+    if (!c->remotes_wanted && !c->remotes_closing)
+        return false;
+    LIST_FOREACH(n, &c->regions) {
+        Region *r = CONTAINER_OF(n, Region, link);
+        if (r->remote_state == REMOTE_CLOSING && !r->remote_jobs && !r->closing) {
+            job_begin(job, r, CACHE_CLOSE_REMOTE, now_ns);
+            r->remote_state = REMOTE_CLOSE_JOB;
+            c->remotes_closing--;
+            return true;
+        }
+        if (!r->remote_wanted)
+            continue;
+        r->remote_wanted = false;
+        c->remotes_wanted--;
+        if (!r->closing && remote_may_open(c, r, now_ns)) {
+            job_begin(job, r, CACHE_OPEN_REMOTE, now_ns);
+            r->remote_state = REMOTE_OPENING;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns)
+{
+    cache_enter(c);
+    reclaim_unstick(c, now_ns);
+    bool taken =
+        remotes_take(c, job, now_ns) || reclaim_take(c, job, now_ns) || ahead_take(c, job, now_ns);
+    c->background_idle = true; /* later work wakes a thread again, perhaps another one */
+    cache_unlock(c);
+    return taken;
+}
+
+void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
+{
+    cache_enter(c);
+    Region *r = job->region;
+    c->ahead_of_files -= job->ahead && job->kind == CACHE_READ_FILE;
+    /* What could not be written is in the region, for its csync. */
+    if (job_end(c, job, result, now_ns) != 0 && job->ahead)
+        stream_forget(c, r); /* the read there will report the error */
+    cache_unlock(c);
+}
+
+uint64_t cache_background_deadline(Cache *c)
+{
+    cache_enter(c);
+    uint64_t at = c->stuck ? c->stuck_until_ns : TIME_NEVER;
+    cache_unlock(c);
+    return at;
+}
+
+void cache_clone_copied(Cache *c, const CacheJob *job)
+{
+    cache_enter(c);
+    for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
+        Piece *p = piece_find(job->region, i);
+        p->job = NULL;
+        p->cloning = job;
+    }
+    waiters_wake(c);
+    cache_unlock(c);
+}
+
+bool cache_collapse_take(Cache *c, void **ret_at, size_t *ret_bytes)
+{
+    cache_enter(c);
+    bool taken = c->collapsing && !c->files_left &&
+                 buffers_part(&c->buffers, c->collapsed, ret_at, ret_bytes);
+    c->collapsed += taken;
+    cache_unlock(c);
+    return taken;
+}
