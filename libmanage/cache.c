@@ -92,76 +92,6 @@ Cache *cache_free(Cache *c)
 
 /* ---- regions -------------------------------------------------------------------------------- */
 
-Region *region_find(Cache *c, int rd)
-{
-    return rd >= 0 && (unsigned)rd < c->table_len ? c->table[rd] : NULL;
-}
-
-static int table_slot(Cache *c)
-{
-    for (unsigned i = 0; i < c->table_len; i++)
-        if (!c->table[i])
-            return (int)i;
-    unsigned len = c->table_len ? c->table_len * 2 : 16;
-    Region **table = realloc(c->table, len * sizeof *table);
-    if (!table)
-        return -ENOMEM;
-    memset(table + c->table_len, 0, (len - c->table_len) * sizeof *table);
-    int rd = (int)c->table_len;
-    c->table = table;
-    c->table_len = len;
-    return rd;
-}
-
-static Region *region_new(Cache *c, uint64_t len)
-{
-    Region *r = calloc(1, sizeof *r);
-    if (!r)
-        return NULL;
-    uint64_t pieces = (len - 1) / c->cfg.piece_bytes + 1;
-    r->leaf_count = (pieces - 1) / LEAF_PIECES + 1;
-    r->leaves = r->leaf_count <= SIZE_MAX / sizeof *r->leaves
-                    ? calloc((size_t)r->leaf_count, sizeof *r->leaves)
-                    : NULL;
-    if (!r->leaves) {
-        free(r);
-        return NULL;
-    }
-    r->len = len;
-    list_init(&r->dirty);
-    list_init(&r->unsynced);
-    return r;
-}
-
-static int open_locked(Cache *c, uint64_t len, uint64_t size, void *file, unsigned flags)
-{
-    if (c->region_count >= c->cfg.regions_max)
-        return -EMFILE;
-    int rd = table_slot(c);
-    if (rd < 0)
-        return rd;
-    Ways *ways = ways_get(c, file);
-    Region *r = ways ? region_new(c, len) : NULL;
-    if (!r) {
-        if (ways)
-            ways_put(ways);
-        return -ENOMEM;
-    }
-    r->ways = ways;
-    r->rd = rd;
-    r->number = ++c->regions_ever;
-    r->flags = flags;
-    r->file = file;
-    r->size = min_u64(size, len);
-    c->table[rd] = r;
-    c->region_count++;
-    list_push_back(&c->regions, &r->link);
-    region_admit(c, r);
-    if (flags & DODO_RETAIN) /* an earlier run may have left its data there */
-        remote_want(c, r);
-    return rd;
-}
-
 int cache_open(Cache *c, uint64_t len, uint64_t size, void *file, unsigned flags)
 {
     const unsigned known = DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE | DODO_MIRROR |
@@ -169,38 +99,9 @@ int cache_open(Cache *c, uint64_t len, uint64_t size, void *file, unsigned flags
     if (len < 1 || len > INT64_MAX || (flags & ~known))
         return -EINVAL;
     cache_enter(c);
-    int rd = open_locked(c, len, size, file, flags);
+    int rd = region_begin(c, len, size, file, flags);
     cache_unlock(c);
     return rd;
-}
-
-void region_lost(Region *r, int error)
-{
-    r->lost_error = error;
-    r->lost_told = false;
-}
-
-void region_free(Cache *c, Region *r)
-{
-    stream_forget(c, r);
-    for (uint64_t i = 0; i < r->leaf_count; i++) {
-        Leaf *leaf = r->leaves[i];
-        for (unsigned k = 0; leaf && k < LEAF_PIECES; k++)
-            if (leaf->pieces[k])
-                piece_drop(c, leaf->pieces[k]);
-        free(leaf);
-    }
-    if (r->remote_wanted)
-        c->remotes_wanted--;
-    if (r->remote_state == REMOTE_CLOSING)
-        c->remotes_closing--;
-    ways_put(r->ways);
-    free(r->held_blocks);
-    free(r->leaves);
-    list_remove(&r->link);
-    c->table[r->rd] = NULL;
-    c->region_count--;
-    free(r);
 }
 
 int cache_region_next(Cache *c, int rd)

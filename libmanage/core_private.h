@@ -221,7 +221,7 @@ void call_over(CacheCall *call, ssize_t result, int error);
 /* The call has nothing to do with its region any more. */
 void call_leave(Cache *c, CacheCall *call);
 
-/* ---- cache.c, piece.c: the directory -------------------------------------------------------- */
+/* ---- leaf.c, piece.c: the directory --------------------------------------------------------- */
 
 static inline void cache_lock(Cache *c)
 {
@@ -244,10 +244,12 @@ static inline uint64_t buffers_kept(const Cache *c)
 /* Takes the lock, and in what hits have read: before anything is decided. */
 void cache_enter(Cache *c);
 
-Region *region_find(Cache *c, int rd); /* also one that is being closed */
 /* Something that is not cached may never reach the disk. */
-void region_lost(Region *r, int error);
-void region_free(Cache *c, Region *r); /* out of the table; its file stays the caller's */
+static inline void region_lost(Region *r, int error)
+{
+    r->lost_error = error;
+    r->lost_told = false;
+}
 
 static inline Leaf *leaf_of(const Region *r, uint64_t index) /* NULL: not made yet */
 {
@@ -336,6 +338,13 @@ void claimed_look(Cache *c);
 void region_admit(Cache *c, Region *r);
 void region_refuse(Cache *c, const Region *r);
 bool region_take(Cache *c, const Region *r);
+
+/* ---- region.c ------------------------------------------------------------------------------- */
+
+Region *region_find(Cache *c, int rd); /* also one that is being closed */
+/* Its descriptor, or -errno. The file stays the caller's if it fails. */
+int region_begin(Cache *c, uint64_t len, uint64_t size, void *file, unsigned flags);
+void region_free(Cache *c, Region *r); /* out of the table; its file stays the caller's */
 
 /* ---- hit.c ---------------------------------------------------------------------------------- */
 
