@@ -5,6 +5,7 @@
 #define DODO_LIBMANAGE_POLICIES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "dodo/manage.h"
 
@@ -22,6 +23,12 @@ int policy_builtin_count(void);
 bool policy_is_coarse(const struct manage_policy *policy);
 
 /* Of a list whose head's next is the oldest: the first that may leave now, or NULL. */
-struct manage_entry *policy_first_idle(struct manage_entry *head);
+static inline struct manage_entry *policy_first_idle(struct manage_entry *head)
+{
+    struct manage_entry *e = head->next;
+    while (e != head && (e->flags & MANAGE_ENTRY_BUSY))
+        e = e->next;
+    return e == head ? NULL : e;
+}
 
 #endif

@@ -27,11 +27,3 @@ bool policy_is_coarse(const struct manage_policy *policy)
     size_t with_flags = offsetof(struct manage_policy, flags) + sizeof policy->flags;
     return policy->size >= with_flags && policy->flags & MANAGE_POLICY_COARSE;
 }
-
-struct manage_entry *policy_first_idle(struct manage_entry *head)
-{
-    struct manage_entry *e = head->next;
-    while (e != head && (e->flags & MANAGE_ENTRY_BUSY))
-        e = e->next;
-    return e == head ? NULL : e;
-}
