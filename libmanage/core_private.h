@@ -353,13 +353,34 @@ void lanes_free(Cache *c);
  * given up. */
 Region *hit_give(Cache *c, CacheHit *h);
 
+/* ---- remote.c ------------------------------------------------------------------------------- */
+
+bool remote_pays(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns);
+/* So much cheaper that it is worth making a copy? @in_order: of what is read one after the other.
+ */
+bool clone_pays(const Cache *c, const Region *r, uint64_t bytes, bool in_order, uint64_t now_ns);
+/* Has nobody measured yet, or of late, what reading from it costs? */
+bool remote_unproven(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns);
+/* What a clone of that takes; 0: nobody knows. */
+uint64_t clone_ns(const Region *r, uint64_t bytes);
+/* A read from it, or a clone, took @ns. */
+void remote_cost_add(Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t now_ns);
+void clone_cost_add(Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t now_ns);
+/* It holds these blocks now; whole ones, or the region's end. */
+void remote_holds(Cache *c, Region *r, uint64_t from, uint64_t to);
+/* It holds nothing. */
+void remote_maps_clear(Region *r);
+/* The job that opens it is over. */
+void remote_opened(Cache *c, Region *r, const CacheResult *result, uint64_t now_ns);
+/* Nobody may read it any more; it is closed when its last job is over. */
+void remote_lost(Cache *c, Region *r, uint64_t now_ns);
+/* The background shall open its remote memory, if it may then. */
+void remote_want(Cache *c, Region *r);
+bool remote_may_open(const Cache *c, const Region *r, uint64_t now_ns);
+
 /* ---- job.c ---------------------------------------------------------------------------------- */
 
 /* A job on the region, without pieces. */
-/* What a clone of that takes; 0: nobody knows. */
-uint64_t clone_ns(const Region *r, uint64_t bytes);
-/* Is the clean piece worth a copy in remote memory, which is open? */
-bool clone_is_due(const Cache *c, const Piece *p, uint64_t now_ns);
 void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns);
 /* ... on the pieces that hold [from, to), which become busy. */
 void job_begin_pieces(Cache *c, CacheJob *job, Region *r, uint8_t kind, uint64_t from, uint64_t to,
@@ -372,17 +393,6 @@ void job_begin_buffer(CacheJob *job, Region *r, uint8_t kind, uint64_t from, uin
 enum { JOB_REMOTE_LOST = 1 };
 int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns);
 
-bool remote_pays(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns);
-/* So much cheaper that it is worth making a copy? @in_order: of what is read one after the other.
- */
-bool clone_pays(const Cache *c, const Region *r, uint64_t bytes, bool in_order, uint64_t now_ns);
-/* Has nobody measured yet, or of late, what reading from it costs? */
-bool remote_unproven(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns);
-/* Nobody may read it any more; it is closed when its last job is over. */
-void remote_lost(Cache *c, Region *r, uint64_t now_ns);
-/* The background shall open its remote memory, if it may then. */
-void remote_want(Cache *c, Region *r);
-bool remote_may_open(const Cache *c, const Region *r, uint64_t now_ns);
 bool direct_overlaps(const Cache *c, const Region *r, uint64_t index, const CacheCall *but);
 /* The job that writes what is dirty in pieces next to each other, beginning with @p's first. */
 void write_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, uint64_t now_ns);
@@ -409,6 +419,9 @@ bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uin
 bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns);
 /* Pieces that could not be written are tried again, after a while. */
 void reclaim_unstick(Cache *c, uint64_t now_ns);
+
+/* Is the clean piece worth a copy in remote memory, which is open? */
+bool clone_is_due(const Cache *c, const Piece *p, uint64_t now_ns);
 
 /* ---- let_go.c ------------------------------------------------------------------------------- */
 

@@ -14,28 +14,6 @@ static bool job_remote(const CacheJob *job)
            job->kind == CACHE_CLONE;
 }
 
-/* Remote memory holds nothing. */
-static void remote_maps_clear(Region *r)
-{
-    for (uint64_t i = 0; i < r->leaf_count; i++) {
-        Leaf *leaf = r->leaves[i];
-        for (unsigned k = 0; leaf && k < LEAF_PIECES; k++)
-            leaf->remote[k] = leaf->brought[k] = 0;
-    }
-}
-
-/* It holds what it has from an earlier run, but for what is dirty here. */
-static void remote_maps_restore(const Cache *c, Region *r)
-{
-    uint64_t pieces = (r->len - 1) / c->cfg.piece_bytes + 1;
-    for (uint64_t i = 0; i < pieces; i++) {
-        Leaf *leaf = r->leaves[i / LEAF_PIECES];
-        const Piece *p = piece_find(r, i);
-        if (leaf)
-            leaf->remote[i % LEAF_PIECES] = held_before(c, r, i) & ~(p ? p->dirty : 0);
-    }
-}
-
 void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns)
 {
     memset(job, 0, offsetof(CacheJob, iov));
@@ -91,154 +69,6 @@ void job_begin_pieces(Cache *c, CacheJob *job, Region *r, uint8_t kind, uint64_t
     }
 }
 
-/* ---- remote memory -------------------------------------------------------------------------- */
-
-bool remote_may_open(const Cache *c, const Region *r, uint64_t now_ns)
-{
-    return c->cfg.remote && r->remote_state == REMOTE_NONE &&
-           (!GUARD(REFRACTION) || now_ns >= c->refraction_until_ns) &&
-           now_ns >= r->remote_not_before_ns;
-}
-
-void remote_want(Cache *c, Region *r)
-{
-    if (r->remote_wanted || !c->cfg.remote || r->remote_state != REMOTE_NONE)
-        return;
-    r->remote_wanted = true;
-    c->remotes_wanted++;
-    background_wake(c);
-}
-
-enum { CLONE_SHARE = 4 }; /* so many times as long as a read it may take */
-
-uint64_t clone_ns(const Region *r, uint64_t bytes)
-{
-    return cost_of(&r->ways->cost[COST_CLONE], bytes) * CLONE_SHARE;
-}
-
-/* Of remote memory as @which. A region's first transfer may be the first with its host, which costs
- * a session. */
-static void remote_cost_add(Cache *c, Region *r, enum CostOf which, uint64_t bytes, uint64_t ns,
-                            uint64_t now_ns)
-{
-    bool first = !r->remote_used;
-    r->remote_used = true;
-    if (!first)
-        cost_add_beside(&r->ways->cost[which], &r->ways->cost[COST_FILE], bytes, ns, now_ns,
-                        c->cfg.cost_fresh_ns);
-}
-
-static uint64_t fresh_since(const Cache *c, uint64_t now_ns)
-{
-    return now_ns > c->cfg.cost_fresh_ns ? now_ns - c->cfg.cost_fresh_ns : 0;
-}
-
-/* Since when what was measured of it counts; where it saves little it is looked at again sooner. */
-static uint64_t remote_since(const Cache *c, const Cost *remote, uint64_t bytes, uint64_t now_ns)
-{
-    uint64_t again = cost_again(remote, bytes), since = fresh_since(c, now_ns);
-    return again && again < now_ns ? max_u64(since, now_ns - again) : since;
-}
-
-/* Is remote memory the cheaper place to read from, by @saving_ns? An unknown cost is tried, and one
- * that was not measured for long is measured again, the file's first. As long as nothing was read
- * from remote memory, the cost of clones stands in, as far as it can. */
-static bool remote_below(const Cache *c, const Region *r, uint64_t bytes, uint64_t saving_ns,
-                         uint64_t now_ns)
-{
-    uint64_t file = cost_of(&r->ways->cost[COST_FILE], bytes);
-    bool was_read = cost_of(&r->ways->cost[COST_REMOTE], bytes) > 0;
-    const Cost *remote = &r->ways->cost[was_read ? COST_REMOTE : COST_CLONE];
-    if (!file || !cost_of(remote, bytes))
-        return true;
-    if (!cost_known_since(&r->ways->cost[COST_FILE], bytes, fresh_since(c, now_ns)))
-        return false;
-    return cost_of(remote, bytes) + saving_ns < file ||
-           !cost_known_since(remote, bytes, remote_since(c, remote, bytes, now_ns));
-}
-
-bool remote_pays(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns)
-{
-    return remote_below(c, r, bytes, 0, now_ns);
-}
-
-/* A copy takes time of processors and links, and may never be read: one that saves little is not
- * made. Where a file is read in order, its kernel and its drive work ahead. They do no less work if
- * a part of the file is read from elsewhere, and the drive has to seek. So there remote memory must
- * be far cheaper. */
-bool clone_pays(const Cache *c, const Region *r, uint64_t bytes, bool in_order, uint64_t now_ns)
-{
-    uint64_t remote = cost_of(&r->ways->cost[COST_REMOTE], bytes);
-    uint64_t saving = in_order ? (COST_IN_ORDER - 1) * remote : remote / COST_SAVES;
-    return remote_below(c, r, bytes, saving, now_ns);
-}
-
-/* A clone says little about the cost of a read: it runs beside the program, and its host takes
- * pages for it. If nothing better is known, one piece is read again. */
-bool remote_unproven(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns)
-{
-    const Cost *remote = &r->ways->cost[COST_REMOTE];
-    return cost_of(remote, bytes) == 0 ||
-           !cost_known_since(remote, bytes, remote_since(c, remote, bytes, now_ns));
-}
-
-/* Without memory for a copy all counts as held: what is not there comes from the file all the same.
- */
-static void held_begin(Region *r, const CacheResult *result)
-{
-    size_t bytes = (size_t)((r->len - 1) / CACHE_BLOCK / 64 + 1) * sizeof *r->held_blocks;
-    free(r->held_blocks);
-    r->held = true;
-    r->held_blocks = result->held_blocks ? malloc(bytes) : NULL;
-    if (r->held_blocks)
-        memcpy(r->held_blocks, result->held_blocks, bytes);
-}
-
-static void held_end(Region *r)
-{
-    r->held = false;
-    free(r->held_blocks);
-    r->held_blocks = NULL;
-}
-
-void remote_lost(Cache *c, Region *r, uint64_t now_ns)
-{
-    if (r->remote_state != REMOTE_OPEN)
-        return;
-    r->remote_state = REMOTE_CLOSING;
-    r->remote_is_open = false;
-    c->remotes_closing++;
-    r->remote_not_before_ns = time_add(now_ns, c->cfg.refraction_ns);
-    if (GUARD(LOST)) {
-        held_end(r);
-        remote_maps_clear(r);
-    }
-    background_wake(c);
-}
-
-static void open_end(Cache *c, Region *r, const CacheResult *result, uint64_t now_ns)
-{
-    if (result->remote_error) {
-        /* Figure 5: do no allocation for the refraction period. */
-        r->remote_state = REMOTE_NONE;
-        c->refraction_until_ns = time_add(now_ns, c->cfg.refraction_ns);
-        c->stats.refractions++;
-        return;
-    }
-    r->remote = result->remote;
-    r->remote_state = REMOTE_OPEN;
-    r->remote_is_open = true;
-    r->remote_used = false;
-    if (GUARD(RACED) && result->held && r->raced) {
-        /* The file was written beside it: what is held may be older than that. */
-        remote_lost(c, r, now_ns);
-        r->remote_not_before_ns = 0;
-    } else if (result->held) {
-        held_begin(r, result);
-        remote_maps_restore(c, r);
-    }
-}
-
 /* ---- results -------------------------------------------------------------------------------- */
 
 /* What the file does not have is zeros. */
@@ -249,23 +79,6 @@ static void job_zero_tail(const CacheJob *job, uint64_t count)
         if (count < len)
             memset((uint8_t *)job->iov[i].iov_base + count, 0, len - (size_t)count);
         count -= min_u64(count, len);
-    }
-}
-
-/* Remote memory holds these blocks now; whole ones, or the region's end. */
-static void remote_holds(Cache *c, Region *r, uint64_t from, uint64_t to)
-{
-    if (r->remote_state != REMOTE_OPEN)
-        return;
-    from = (from + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK;
-    if (to < r->size)
-        to = to / CACHE_BLOCK * CACHE_BLOCK;
-    for (uint64_t i = from / c->cfg.piece_bytes; from < to; i++) {
-        uint64_t *held = remote_map_make(c, r, i);
-        Piece *p = piece_find(r, i);
-        if (held)
-            *held |= piece_mask(c, i, from, to) & ~(p ? p->dirty : 0);
-        from = piece_start(c, i + 1);
     }
 }
 
@@ -299,7 +112,7 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
     else if (job->kind == CACHE_READ_FILE)
         file_read_end(c, job, result, now_ns);
     else
-        remote_cost_add(c, r, COST_REMOTE, job->len, result->ns, now_ns);
+        remote_cost_add(c, r, job->len, result->ns, now_ns);
     for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
         Piece *p = piece_find(r, i);
         uint64_t blocks = piece_mask(c, i, job->offset, job->offset + job->len);
@@ -363,10 +176,9 @@ static void clone_end(Cache *c, CacheJob *job, const CacheResult *result, uint64
         remote_lost(c, r, now_ns);
         return;
     }
-    /* It is made beside the program, and of pages that its host has to get first. */
-    remote_cost_add(c, r, COST_CLONE, job->len, result->ns / CLONE_SHARE, now_ns);
+    clone_cost_add(c, r, job->len, result->ns, now_ns);
     if (result->read_ns)
-        remote_cost_add(c, r, COST_REMOTE, job->probe, result->read_ns, now_ns);
+        remote_cost_add(c, r, job->probe, result->read_ns, now_ns);
     uint64_t taken = min_u64(job->len, (uint64_t)result->count);
     remote_holds(c, r, job->offset, job->offset + taken);
     c->stats.clones += job->pieces;
@@ -412,7 +224,7 @@ int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
         clone_end(c, job, result, now_ns);
         break;
     case CACHE_OPEN_REMOTE:
-        open_end(c, r, result, now_ns);
+        remote_opened(c, r, result, now_ns);
         break;
     case CACHE_CLOSE_REMOTE:
         r->remote_state = REMOTE_NONE;
