@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the core's files share. All functions here are called with the lock held. */
+/* What the core's files share. All functions here are called with the lock held. They are in the
+ * order of the files from the bottom up: none calls one that stands below it. */
 #ifndef DODO_LIBMANAGE_CORE_PRIVATE_H
 #define DODO_LIBMANAGE_CORE_PRIVATE_H
 
@@ -241,9 +242,6 @@ static inline uint64_t buffers_kept(const Cache *c)
 {
     return c->buffers.kept_count * c->cfg.piece_bytes;
 }
-/* Takes the lock, and in what hits have read: before anything is decided. */
-void cache_enter(Cache *c);
-
 /* Something that is not cached may never reach the disk. */
 static inline void region_lost(Region *r, int error)
 {
@@ -301,6 +299,22 @@ uint64_t *brought_map(const Region *r, uint64_t index);
 void collapse_begin(Cache *c);
 uint64_t collapse_after(const Cache *c); /* bytes that hits have read */
 
+/* ---- claim.c -------------------------------------------------------------------------------- */
+
+/* Hits may read what is valid of it, if the policy knows it and nobody writes into it. */
+void piece_open(Piece *p);
+/* No hit begins to read it until it is opened. False: one is at it; the caller waits by
+ * call_block_hit(). */
+bool piece_take(Cache *c, Piece *p);
+/* It leaves. False: a hit is at it; it is busy for the policy as long as that lasts. */
+bool evict(Cache *c, Piece *p);
+/* A victim that a hit was copying from is none any more when it has ended. */
+void claimed_look(Cache *c);
+/* Hits may read it, or not; then, when region_take() says so, none does. */
+void region_admit(Cache *c, Region *r);
+void region_refuse(Cache *c, const Region *r);
+bool region_take(Cache *c, const Region *r);
+
 /* ---- file_cost.c ---------------------------------------------------------------------------- */
 
 /* How much a read that took @ns counts. One that waited for a processor or a drive counts no more
@@ -322,36 +336,6 @@ bool file_is_cheap(const Cache *c, const Region *r, uint64_t bytes);
 bool file_is_known(const Cache *c, const Region *r, uint64_t bytes);
 /* Asking pays where the other places are far slower: remote memory, or an expensive file. */
 bool kernel_is_asked(const Cache *c, const Region *r, uint64_t bytes, uint8_t source);
-
-/* ---- claim.c -------------------------------------------------------------------------------- */
-
-/* Hits may read what is valid of it, if the policy knows it and nobody writes into it. */
-void piece_open(Piece *p);
-/* No hit begins to read it until it is opened. False: one is at it; the caller waits by
- * call_block_hit(). */
-bool piece_take(Cache *c, Piece *p);
-/* It leaves. False: a hit is at it; it is busy for the policy as long as that lasts. */
-bool evict(Cache *c, Piece *p);
-/* A victim that a hit was copying from is none any more when it has ended. */
-void claimed_look(Cache *c);
-/* Hits may read it, or not; then, when region_take() says so, none does. */
-void region_admit(Cache *c, Region *r);
-void region_refuse(Cache *c, const Region *r);
-bool region_take(Cache *c, const Region *r);
-
-/* ---- region.c ------------------------------------------------------------------------------- */
-
-Region *region_find(Cache *c, int rd); /* also one that is being closed */
-/* Its descriptor, or -errno. The file stays the caller's if it fails. */
-int region_begin(Cache *c, uint64_t len, uint64_t size, void *file, unsigned flags);
-void region_free(Cache *c, Region *r); /* out of the table; its file stays the caller's */
-
-/* ---- hit.c ---------------------------------------------------------------------------------- */
-
-void lanes_free(Cache *c);
-/* With the lock held, the hit ends. Its region, which may be closing, but stays until the lock is
- * given up. */
-Region *hit_give(Cache *c, CacheHit *h);
 
 /* ---- remote.c ------------------------------------------------------------------------------- */
 
@@ -400,6 +384,13 @@ void write_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, uint64_t 
  * last used at about the same time and so leave soon, too. False: it holds everything. */
 bool clone_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, bool alike, uint64_t now_ns);
 
+/* ---- let_go.c ------------------------------------------------------------------------------- */
+
+/* A read of the program's is over. Whether the cache is worth its memory is decided by such
+ * reads. */
+void worth_note(Cache *c, const Region *r, uint64_t bytes, bool in_order, uint64_t ns,
+                enum WorthFrom from, uint64_t now_ns);
+
 /* ---- reclaim.c ------------------------------------------------------------------------------ */
 
 enum Room {
@@ -422,13 +413,6 @@ void reclaim_unstick(Cache *c, uint64_t now_ns);
 
 /* Is the clean piece worth a copy in remote memory, which is open? */
 bool clone_is_due(const Cache *c, const Piece *p, uint64_t now_ns);
-
-/* ---- let_go.c ------------------------------------------------------------------------------- */
-
-/* A read of the program's is over. Whether the cache is worth its memory is decided by such
- * reads. */
-void worth_note(Cache *c, const Region *r, uint64_t bytes, bool in_order, uint64_t ns,
-                enum WorthFrom from, uint64_t now_ns);
 
 /* ---- fetch.c -------------------------------------------------------------------------------- */
 
@@ -454,5 +438,21 @@ bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len);
 void stream_follow(Cache *c, const Region *r, uint64_t from, uint64_t to, uint64_t len);
 void stream_forget(Cache *c, const Region *r);
 bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns);
+
+/* ---- region.c ------------------------------------------------------------------------------- */
+
+Region *region_find(Cache *c, int rd); /* also one that is being closed */
+/* Its descriptor, or -errno. The file stays the caller's if it fails. */
+int region_begin(Cache *c, uint64_t len, uint64_t size, void *file, unsigned flags);
+void region_free(Cache *c, Region *r); /* out of the table; its file stays the caller's */
+
+/* ---- hit.c ---------------------------------------------------------------------------------- */
+
+/* Takes the lock, and in what hits have read: before anything is decided. */
+void cache_enter(Cache *c);
+void lanes_free(Cache *c);
+/* With the lock held, the hit ends. Its region, which may be closing, but stays until the lock is
+ * given up. */
+Region *hit_give(Cache *c, CacheHit *h);
 
 #endif
