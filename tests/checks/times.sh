@@ -5,7 +5,8 @@
 . "$(dirname "$0")/lib.sh"
 
 # What has an event loop, a socket or a child process, and a core beside it.
-shells=(cmd/main.c cmd/shell.c imd/main.c imd/owner_socket.c imd/shell.c imd/thread.c
+shells=(cmd/main.c cmd/shell.c imd/effects.c imd/main.c imd/owner_socket.c imd/reload.c imd/setup.c
+  imd/shell.c imd/thread.c
   libdodo/dodo.c libdodo/drive.c libdodo/runtime.c rmd/child.c rmd/main.c rmd/shell.c)
 
 time='[A-Za-z0-9_]*(_ns|_NS)|now|until|deadline|due|give_up'

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* Settings that change while imd runs: read by the process that may read the key, or told by rmd.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "daemon/start.h"
+#include "imd/shell_private.h"
+
+static void not_reloaded(const char *error)
+{
+    log_event(LOG_LEVEL_ERROR, "not_reloaded", "error=\"%s\"", error);
+}
+
+void imd_ask_reloader(Imd *imd, bool from_owner)
+{
+    imd->from_owner = from_owner;
+    int res = reloader_ask(&imd->reloader);
+    if (res < 0)
+        not_reloaded(res == -EAGAIN ? "it is being read already"
+                                    : "the process that reads the key has ended: start imd again");
+}
+
+static void move_manager(Imd *imd, const char *manager)
+{
+    Places places;
+    if (strcmp(manager, imd->manager) == 0 || !resolver_follow(&imd->resolver, manager, &places))
+        return;
+    (void)snprintf(imd->manager, sizeof imd->manager, "%s", manager);
+    member_move(&imd->member, &places);
+    member_expire(&imd->member, os_now_ns());
+}
+
+static void take_settings(Imd *imd, const ImdSettings *s)
+{
+    char error[CONFIG_ERROR_MAX] = "", text[256];
+    if (start_set_keys(imd->port.endpoint, &s->keys, os_now_ns(), error) < 0) {
+        not_reloaded(error);
+        return;
+    }
+    imd_threads_reload(&imd->threads, &s->keys, s->rate_bytes, s->rate_packets);
+    move_manager(imd, s->manager);
+    log_set_level(s->log_level);
+    (void)snprintf(text, sizeof text,
+                   "keys=%u log_level=%s rate_bytes=%" PRIu64 " rate_packets=%" PRIu64,
+                   s->keys.count, log_level_text(s->log_level), s->rate_bytes, s->rate_packets);
+    start_log_reload(&s->changes, text);
+}
+
+void imd_on_reloader(void *ctx)
+{
+    Imd *imd = ctx;
+    char error[CONFIG_ERROR_MAX] = "";
+    ImdSettings s;
+    int res = reloader_take(&imd->reloader, &s, error);
+    if (res == 0 && imd->from_owner) {
+        const OwnerReload *told = &imd->member.owner.reload;
+        s.log_level = told->log_level;
+        s.rate_bytes = told->rate_bytes;
+        s.rate_packets = told->rate_packets;
+        if (*told->manager)
+            (void)snprintf(s.manager, sizeof s.manager, "%s", told->manager);
+    }
+    if (res == 0)
+        take_settings(imd, &s);
+    else if (res != -EAGAIN)
+        not_reloaded(error);
+    if (res == -EPIPE) {
+        loop_unwatch(imd->loop, imd->reloader.fd);
+        reloader_close(&imd->reloader);
+    }
+    explicit_bzero(&s, sizeof s);
+    imd_settle(imd, os_now_ns());
+}
