@@ -7,7 +7,8 @@
 # What has an event loop, a socket or a child process, and a core beside it.
 shells=(cmd/main.c cmd/shell.c imd/effects.c imd/main.c imd/owner_socket.c imd/reload.c imd/setup.c
   imd/shell.c imd/thread.c
-  libdodo/dodo.c libdodo/drive.c libdodo/runtime.c rmd/child.c rmd/main.c rmd/shell.c)
+  libdodo/dodo.c libdodo/drive.c libdodo/runtime.c rmd/child.c rmd/effects.c
+  rmd/main.c rmd/reload.c rmd/setup.c rmd/shell.c)
 
 time='[A-Za-z0-9_]*(_ns|_NS)|now|until|deadline|due|give_up'
 order='(<|>|<=|>=)'

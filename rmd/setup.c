@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* What rmd takes at its start, in order, and gives back. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "base/os.h"
+#include "daemon/start.h"
+#include "rmd/shell_private.h"
+
+enum {
+    SESSIONS_MAX = 64, /* cmd, and tools that ask */
+    RECEIVE_BYTES = 256 << 10,
+};
+static const uint64_t SURVEY_EVERY_NS = 60 * NS_PER_S;
+
+static int open_port(Rmd *rmd, char *error)
+{
+    RmdOptions *o = rmd->options;
+    const Addr nowhere = {.kind = ADDR_NONE};
+    const TransportOptions transport = {.receive_bytes = RECEIVE_BYTES};
+    const ManagerLinkSink link_sink = rmd_link_sink(rmd);
+    EndpointConfig config;
+    Places places;
+    int res =
+        member_place_start(&o->common, &o->listen, &rmd->address, &rmd->resolver, &places, error);
+    o->at = rmd->address.at;
+    if (res == 0)
+        res = start_member_identity(&o->common, &o->at, &places, &config, error);
+    if (res < 0)
+        return res;
+    config.role = ROLE_RMD;
+    config.sessions_max = config.half_open_max = SESSIONS_MAX;
+    os_random(NULL, &config.self, sizeof config.self);
+    res = start_port(&rmd->port, &o->at, &transport, &config, &rmd_port_ops, rmd, error);
+    explicit_bzero(&config, sizeof config);
+    rmd->has_port = res == 0;
+    if (res == 0) {
+        manager_link_init(&rmd->link, rmd->port.endpoint, &link_sink, &nowhere, o->beat_ns,
+                          os_now_ns());
+        manager_link_move(&rmd->link, &places);
+    }
+    return res;
+}
+
+static int open_survey(Rmd *rmd, char *error)
+{
+    const SurveyFileConfig config = {
+        .path = rmd->options->survey, .root = "", .every_ns = SURVEY_EVERY_NS};
+    return survey_file_open(&config, &rmd->survey, error, CONFIG_ERROR_MAX);
+}
+
+static int open_node(Rmd *rmd, uint64_t now_ns)
+{
+    const NodeSink sink = rmd_node_sink(rmd);
+    const NodeConfig config = {.monitor = rmd_monitor_config(rmd->options),
+                               .full = explainer_detail(rmd->options) == DETAIL_FULL,
+                               .link = rmd->has_port ? &rmd->link : NULL};
+    const int res = node_init(&rmd->node, &config, &sink, now_ns);
+    rmd->explainer = (Explainer){
+        .options = rmd->options, .monitor = rmd->node.monitor, .verdicts = &rmd->verdicts};
+    return res;
+}
+
+static int open_monitor(Rmd *rmd, char *error)
+{
+    const RmdOptions *o = rmd->options;
+    char wrong[RULE_ERROR_MAX];
+    int res = verdicts_open(&rmd->verdicts, o->recruit_when, o->reclaim_when, wrong);
+    if (res < 0) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s", wrong);
+        return res;
+    }
+    pressure_open(&rmd->pressure);
+    res = open_node(rmd, os_now_ns());
+    rmd->looker = looker_new(o, rmd->input);
+    rmd->sleep = o->survey ? NULL : sleep_watch_new(o->bus);
+    if (res == 0)
+        res = child_open(&rmd->child, o, &rmd_child_ops, rmd);
+    if (rmd->looker && res == 0)
+        return 0;
+    (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the monitor");
+    return -ENOMEM;
+}
+
+Rmd *rmd_new(RmdOptions *options, InputHelper *input, char error[CONFIG_ERROR_MAX])
+{
+    Rmd *rmd = g_new0(Rmd, 1);
+    rmd->options = options;
+    rmd->input = input;
+    rmd->child.fd = rmd->child.pidfd = rmd->child.channel = rmd->child.cgroup.procs = -1;
+    rmd->pressure = (Pressure){
+        .trigger = -1, .fd = -1, .meminfo = -1, .zones = -1, .vmstat = -1, .overcommit = -1};
+    rmd->mailbox.fd = rmd->resolver.fd = rmd->address.fd = rmd->desk.fd = -1;
+    int res = mailbox_init(&rmd->mailbox);
+    if (res < 0)
+        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot make an eventfd: %s", strerror(-res));
+    if (res == 0)
+        res = options->survey ? open_survey(rmd, error) : open_port(rmd, error);
+    if (res == 0)
+        res = open_monitor(rmd, error);
+    if (res == 0 && !options->survey)
+        owner_desk_open(&rmd->desk, options);
+    if (res == 0)
+        res = rmd_open_loop(rmd, error);
+    return res == 0 ? rmd : rmd_free(rmd);
+}
+
+Rmd *rmd_free(Rmd *rmd)
+{
+    if (!rmd)
+        return NULL;
+    child_close(&rmd->child);
+    owner_desk_close(&rmd->desk);
+    rmd->metrics = metrics_http_free(rmd->metrics);
+    rmd->loop = loop_free(rmd->loop);
+    rmd->sleep = sleep_watch_free(rmd->sleep);
+    node_deinit(&rmd->node);
+    pressure_close(&rmd->pressure);
+    verdicts_close(&rmd->verdicts);
+    rmd->survey = survey_file_free(rmd->survey);
+    if (rmd->has_port)
+        port_close(&rmd->port);
+    resolver_close(&rmd->resolver);
+    address_watch_close(&rmd->address);
+    rmd->looker = looker_free(rmd->looker);
+    if (rmd->mailbox.fd >= 0)
+        mailbox_drop(&rmd->mailbox, g_free);
+    g_free(rmd->seen);
+    explainer_clear(&rmd->explainer);
+    g_free(rmd);
+    return NULL;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the shell share: shell.c, what comes in; effects.c, what goes out; reload.c;
+ * setup.c, its start and end. */
+#ifndef DODO_RMD_SHELL_PRIVATE_H
+#define DODO_RMD_SHELL_PRIVATE_H
+
+#include "daemon/loop.h"
+#include "daemon/member_place.h"
+#include "rmd/child.h"
+#include "rmd/explainer.h"
+#include "rmd/looker.h"
+#include "rmd/node.h"
+#include "rmd/owner_desk.h"
+#include "rmd/pressure.h"
+#include "rmd/shell.h"
+#include "rmd/sleep_watch.h"
+#include "rmd/survey_file.h"
+#include "rmd/verdicts.h"
+
+struct Rmd {
+    RmdOptions *options; /* borrowed; a reload changes them */
+    InputHelper *input;  /* likewise; NULL: none */
+    Loop *loop;
+    Mailbox mailbox;
+    Looker *looker;
+    Node node;
+    Verdicts verdicts;
+    Pressure pressure;
+    Child child;
+    Observation *seen; /* the last one, or NULL */
+    SurveyFile *survey;
+    SleepWatch *sleep; /* NULL: none */
+    OwnerDesk desk;
+    MetricsHttp *metrics; /* NULL: none */
+
+    bool has_port; /* not when it only watches */
+    Port port;
+    ManagerLink link;
+    Resolver resolver;
+    AddressWatch address;
+    Explainer explainer;
+};
+
+/* shell.c */
+extern const PortOps rmd_port_ops;
+extern const ChildOps rmd_child_ops;
+int rmd_open_loop(Rmd *rmd, char *error);
+/* After anything that happened. */
+void rmd_settle(Rmd *rmd, uint64_t now_ns);
+
+/* effects.c */
+NodeSink rmd_node_sink(Rmd *rmd);
+ManagerLinkSink rmd_link_sink(Rmd *rmd);
+
+/* reload.c */
+void rmd_on_reload(void *ctx);
+
+#endif
