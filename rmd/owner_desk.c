@@ -19,7 +19,6 @@
 #include "daemon/log.h"
 
 enum { ASKS_AT_ONCE = 16 };
-static const uint64_t SAVE_EVERY_NS = 15 * 60 * NS_PER_S;
 
 static uint64_t real_s(void)
 {
@@ -46,7 +45,7 @@ static void save(OwnerDesk *d, uint64_t now_ns, GFileSetContentsFlags flags)
 {
     g_autofree char *text = g_malloc(OWNER_RECORD_TEXT_MAX);
     g_autoptr(GError) failure = NULL;
-    d->saved_ns = now_ns;
+    d->turn.saved_ns = now_ns;
     if (!d->file || !d->unsaved)
         return;
     const size_t len = owner_record_write(&d->record, real_s(), text, OWNER_RECORD_TEXT_MAX);
@@ -109,7 +108,7 @@ static char *place(const char *set, const char *variable, const char *name)
 
 void owner_desk_open(OwnerDesk *d, const RmdOptions *o)
 {
-    *d = (OwnerDesk){.fd = -1, .noted_ns = os_now_ns(), .saved_ns = os_now_ns()};
+    *d = (OwnerDesk){.fd = -1, .turn = {.noted_ns = os_now_ns(), .saved_ns = os_now_ns()}};
     d->file = place(o->owner_file, "STATE_DIRECTORY", "owner");
     d->socket_path = place(o->owner_socket, "RUNTIME_DIRECTORY", "owner");
     load(d);
@@ -273,18 +272,16 @@ void owner_desk_take(OwnerDesk *d, Monitor *m)
 
 void owner_desk_step(OwnerDesk *d, Monitor *m)
 {
-    const uint64_t now_ns = os_now_ns(), passed_ns = sub_u64(now_ns, d->noted_ns);
+    const uint64_t now_ns = os_now_ns();
+    uint64_t ms;
     MonitorStatus s;
     tell_monitor(d, m);
     monitor_status(m, now_ns, &s);
-    if (passed_ns < NS_PER_MS)
-        return;
-    if (passed_ns < monitor_gap_ns(m)) {
-        owner_record_note(&d->record, real_s(), passed_ns / NS_PER_MS, monitor_why(m),
-                          s.lendable_bytes);
+    const unsigned due = owner_turn(&d->turn, monitor_gap_ns(m), now_ns, &ms);
+    if (due & OWNER_NOTES) {
+        owner_record_note(&d->record, real_s(), ms, monitor_why(m), s.lendable_bytes);
         d->unsaved = true;
     }
-    d->noted_ns = now_ns;
-    if (now_ns - d->saved_ns >= SAVE_EVERY_NS)
+    if (due & OWNER_SAVES)
         save(d, now_ns, G_FILE_SET_CONTENTS_NONE); /* the host is looked at meanwhile */
 }

@@ -23,10 +23,9 @@ typedef struct OwnerDesk {
     int fd;            /* the socket; -1: there is none */
     char *socket_path; /* on the heap, as the next */
     char *file;        /* NULL: nothing survives */
-    uint64_t noted_ns; /* CLOCK_MONOTONIC */
-    uint64_t saved_ns; /* likewise */
-    bool unsaved;      /* the file does not hold all of the record */
-    bool lost;         /* it could not be written, and the log says so */
+    OwnerTurn turn;
+    bool unsaved; /* the file does not hold all of the record */
+    bool lost;    /* it could not be written, and the log says so */
     OwnerRecord record;
 } OwnerDesk;
 

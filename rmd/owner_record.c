@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/time.h"
 
 enum { HOUR_S = 3600, HOUR_MS = HOUR_S * 1000, LINE_MAX_BYTES = 256 };
+static const uint64_t SAVE_EVERY_NS = 15 * 60 * NS_PER_S;
 static const uint64_t MIB_MS_MAX = (1ull << 24) * HOUR_MS; /* 16 TiB for an hour */
 
 /* ---- pauses ---------------------------------------------------------------------------------- */
@@ -101,6 +103,19 @@ void owner_record_note(OwnerRecord *r, uint64_t now_s, uint64_t ms, enum Monitor
     h->ms[why] += ms;
     if (why == MONITOR_WHY_LENT)
         h->mib_ms = min_u64(h->mib_ms + min_u64(lent_bytes >> 20, 1 << 24) * ms, MIB_MS_MAX);
+}
+
+/* ---- when ------------------------------------------------------------------------------------ */
+
+unsigned owner_turn(OwnerTurn *t, uint64_t gap_ns, uint64_t now_ns, uint64_t *ret_ms)
+{
+    const uint64_t passed_ns = sub_u64(now_ns, t->noted_ns);
+    if (passed_ns < NS_PER_MS)
+        return 0;
+    t->noted_ns = now_ns;
+    *ret_ms = passed_ns / NS_PER_MS;
+    return (passed_ns < gap_ns ? OWNER_NOTES : 0) |
+           (now_ns - t->saved_ns >= SAVE_EVERY_NS ? OWNER_SAVES : 0);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

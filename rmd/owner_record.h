@@ -49,6 +49,15 @@ void owner_record_note(OwnerRecord *r, uint64_t now_s, uint64_t ms, enum Monitor
 /* The hour, if it is one of the last week, and something is known of it; or NULL. */
 const OwnerHour *owner_record_hour(const OwnerRecord *r, uint64_t hour, uint64_t now_s);
 
+/* When the record was noted in and saved last, CLOCK_MONOTONIC. */
+typedef struct OwnerTurn {
+    uint64_t noted_ns, saved_ns;
+} OwnerTurn;
+enum { OWNER_NOTES = 1, OWNER_SAVES = 2 };
+/* What is due now. OWNER_NOTES: *ret_ms since the last time are to be noted; not if they are
+ * @gap_ns or more, for then nobody watched. */
+unsigned owner_turn(OwnerTurn *t, uint64_t gap_ns, uint64_t now_ns, uint64_t *ret_ms);
+
 /* As text, lines: what is over is left out. The length, below @cap; @cap of OWNER_RECORD_TEXT_MAX
  * is enough. */
 size_t owner_record_write(const OwnerRecord *r, uint64_t now_s, char *buf, size_t cap);

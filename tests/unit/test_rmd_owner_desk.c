@@ -244,22 +244,22 @@ static uint64_t known_ms(void)
 CASE(step__notes_what_passed)
 {
     const uint64_t before = known_ms();
-    desk.noted_ns -= NS_PER_S;
+    desk.turn.noted_ns -= NS_PER_S;
     owner_desk_step(&desk, monitor);
     assert_in_range(known_ms(), before + 1000, before + 60000);
     const uint64_t noted = known_ms();
-    desk.noted_ns -= 1000 * NS_PER_S;
+    desk.turn.noted_ns -= 1000 * NS_PER_S;
     owner_desk_step(&desk, monitor);
     assert_int_equal(known_ms(), noted);
 }
 
 CASE(step__saves_now_and_then)
 {
-    desk.noted_ns -= NS_PER_S;
+    desk.turn.noted_ns -= NS_PER_S;
     owner_desk_step(&desk, monitor);
     assert_int_equal(access(file_path, F_OK), -1);
-    desk.saved_ns -= 16 * 60 * NS_PER_S;
-    desk.noted_ns -= NS_PER_S;
+    desk.turn.saved_ns -= 16 * 60 * NS_PER_S;
+    desk.turn.noted_ns -= NS_PER_S;
     owner_desk_step(&desk, monitor);
     assert_int_equal(access(file_path, F_OK), 0);
 }

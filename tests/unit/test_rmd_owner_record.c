@@ -153,3 +153,20 @@ CASE(text__what_is_not_understood_is_left_out)
     owner_record_read(&r, text, NOW);
     assert_non_null(owner_record_hour(&r, HOUR, NOW));
 }
+
+CASE(turn__notes_what_was_watched_and_saves_now_and_then)
+{
+    const uint64_t gap = 10 * NS_PER_S, start = 5 * NS_PER_S;
+    OwnerTurn t = {.noted_ns = start, .saved_ns = start};
+    uint64_t ms = 7, now = start + NS_PER_MS - 1;
+    assert_int_equal(owner_turn(&t, gap, now, &ms), 0);
+    assert_int_equal(ms, 7);
+    assert_int_equal(owner_turn(&t, gap, now += 1, &ms), OWNER_NOTES);
+    assert_int_equal(ms, 1);
+    assert_int_equal(owner_turn(&t, gap, now += gap - 1, &ms), OWNER_NOTES);
+    assert_int_equal(ms, 9999);
+    assert_int_equal(owner_turn(&t, gap, now += gap, &ms), 0); /* nobody watched */
+    now = start + 15 * 60 * NS_PER_S;
+    assert_int_equal(owner_turn(&t, gap, now - 1, &ms), 0);
+    assert_int_equal(owner_turn(&t, gap, now + NS_PER_MS, &ms), OWNER_NOTES | OWNER_SAVES);
+}
