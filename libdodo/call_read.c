@@ -14,6 +14,7 @@
 
 #include "dodo/dodo.h"
 #include "libdodo/mirror.h"
+#include "libdodo/misses.h"
 
 enum ReadPhase { READ_ENTER, READ_REMOTE, READ_MISSES, READ_FILE };
 
@@ -41,17 +42,12 @@ static void read_end(Call *call, ssize_t result, int error, const char *reason)
     read_over(call, result, error, reason, last);
 }
 
-static uint64_t window_start(const CallState *st)
-{
-    return st->user.offset + st->user.done;
-}
-
 static void read_from_file(Call *call)
 {
     CallState *st = call->state;
     call->phase = READ_FILE;
     call_need_file(call, NEED_FILE_READ, call->region->file, st->user.buf + st->user.done,
-                   st->user.window, call->region->file_offset + window_start(st));
+                   st->user.window, call->region->file_offset + read_window_start(st));
 }
 
 /* The remote half cannot serve (any more): FALLBACK goes on with the file, and so does a stripe. */
@@ -72,7 +68,7 @@ static void read_inactive(Call *call, const char *reason)
 static bool window_widen(Call *call, uint64_t *ret_from, uint64_t *ret_end)
 {
     CallState *st = call->state;
-    uint64_t from = window_start(st), end = from + st->user.window;
+    uint64_t from = read_window_start(st), end = from + st->user.window;
     *ret_from = from;
     *ret_end = end;
     st->read.edge_head = st->read.edge_tail = 0;
@@ -99,8 +95,8 @@ static void window_take(Call *call, uint64_t now_ns)
     Client *c = call->channel->client;
     CallState *st = call->state;
     Region *r = call->region;
-    uint64_t first = block_of(window_start(st));
-    uint64_t last = block_of(window_start(st) + st->user.window - 1);
+    uint64_t first = block_of(read_window_start(st));
+    uint64_t last = block_of(read_window_start(st) + st->user.window - 1);
     st->read.looked = true;
     st->read.asked_ns = now_ns;
     st->read.active = r->active;
@@ -127,12 +123,12 @@ static void window_look(Call *call, uint64_t now_ns)
     CallState *st = call->state;
     size_t most = TRANSFER_BYTES_MAX;
     if (c->config.block_sum)
-        most -= window_start(st) % WIRE_BLOCK_SIZE;
+        most -= read_window_start(st) % WIRE_BLOCK_SIZE;
     st->user.window = st->user.len - st->user.done;
     if (st->user.window > most)
         st->user.window = most;
-    uint64_t first = block_of(window_start(st));
-    uint64_t last = block_of(window_start(st) + st->user.window - 1);
+    uint64_t first = block_of(read_window_start(st));
+    uint64_t last = block_of(read_window_start(st) + st->user.window - 1);
     call->region = mirror_reader(c, call->region, first, last, now_ns);
     st->read.turns = 0;
     window_take(call, now_ns);
@@ -168,23 +164,7 @@ static void read_window(Call *call, uint64_t now_ns)
     }
 }
 
-/* ---- blocks that are not filled ------------------------------------------------------------- */
-
-static bool block_missing(const CallState *st, uint64_t block)
-{
-    return read_transfer_unfilled(&st->u.read, block);
-}
-
-/* @bytes of the caller's came from the file; @instead: they were counted as remote before. */
-static void read_missed(Call *call, uint64_t bytes, bool instead)
-{
-    Client *c = call->channel->client;
-    client_lock(c);
-    call->region->misses += bytes;
-    if (instead)
-        call->region->hits -= bytes;
-    client_unlock(c);
-}
+/* ---- what has come -------------------------------------------------------------------------- */
 
 /* What came for a block of the window that is no edge, or for all of one that is. */
 static const uint8_t *block_bytes(const CallState *st, uint64_t block)
@@ -231,7 +211,7 @@ static void edge_copy(CallState *st, size_t at, size_t len)
     uint64_t from =
                  st->run.offset + (at < st->read.edge_head ? 0 : st->run.len - st->read.edge_tail),
              to = from + len;
-    uint64_t start = window_start(st), end = start + st->user.window;
+    uint64_t start = read_window_start(st), end = start + st->user.window;
     uint64_t low = from > start ? from : start, high = to < end ? to : end;
     if (len > 0 && low < high)
         memcpy(st->user.buf + (low - st->user.offset), st->read.edges + at + (low - from),
@@ -246,7 +226,7 @@ static bool window_compare(Call *call)
     bool same = r->active && region_address_equal(&r->address, &st->run.address), bad = false;
     uint64_t first = block_of(st->run.offset), last = block_of(st->run.offset + st->run.len - 1);
     for (uint64_t block = first; block <= last; block++) {
-        if (block_missing(st, block))
+        if (read_block_missing(st, block))
             continue;
         enum CheckVerdict v = CHECK_UNKNOWN;
         if (same)
@@ -265,8 +245,8 @@ static bool read_saw(Call *call, uint64_t now_ns)
     CallState *st = call->state;
     Region *r = call->region;
     call_read_came(call);
-    uint64_t first = block_of(window_start(st));
-    uint64_t last = block_of(window_start(st) + st->user.window - 1);
+    uint64_t first = block_of(read_window_start(st));
+    uint64_t last = block_of(read_window_start(st) + st->user.window - 1);
     client_lock(c);
     bool bad = c->config.block_sum && window_compare(call);
     bool all = read_transfer_all_filled(&st->u.read);
@@ -275,7 +255,7 @@ static bool read_saw(Call *call, uint64_t now_ns)
     if (r->active && region_address_equal(&r->address, &st->run.address)) {
         bool counts = region_answer_counts(r, st->read.counter);
         for (uint64_t b = first; b <= last; b++) {
-            bool filled = all || !block_missing(st, b);
+            bool filled = all || !read_block_missing(st, b);
             if (counts || !filled)
                 region_saw_filled(c, r, b, filled);
         }
@@ -294,233 +274,31 @@ static bool read_saw(Call *call, uint64_t now_ns)
     return over;
 }
 
-/* The run of missing blocks, as bytes of the region. */
-static void run_bounds(const Call *call, uint64_t *ret_start, uint64_t *ret_end)
-{
-    *ret_start = call->state->read.miss_block * WIRE_BLOCK_SIZE;
-    *ret_end = min_u64(call->state->read.miss_end * WIRE_BLOCK_SIZE, call->region->len);
-}
-
-/* A buffer for [start, end), whole blocks that may be offered, or NULL: then no fill. It decides
- * under the lock whether a write is under way beside, and takes the counter before the file is
- * read. */
-static FillItem *fill_prepare(Call *call, uint64_t start, uint64_t end)
-{
-    Client *c = call->channel->client;
-    Region *r = call->region;
-    FillItem *item = malloc(sizeof *item + (end - start));
-    if (!item)
-        return NULL;
-    client_lock(c);
-    bool beside =
-        RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, block_of(start), block_of(end - 1));
-    bool wanted = !beside && r->active &&
-                  region_address_equal(&r->address, &call->state->run.address) &&
-                  fill_item_init(c, r, item, start, end);
-    client_unlock(c);
-    if (wanted)
-        return item;
-    free(item);
-    return NULL;
-}
-
-static void fill_read(Call *call)
-{
-    const Region *r = call->region;
-    FillItem *item = call->state->read.fill;
-    call_need_file(call, NEED_FILE_READ, r->file, item->data, item->len,
-                   r->file_offset + item->offset);
-}
-
-/* Asks for the run's bytes alone. */
-static void read_run(Call *call)
-{
-    CallState *st = call->state;
-    const Region *r = call->region;
-    uint64_t start = window_start(st), end = start + st->user.window, run_start, run_end;
-    run_bounds(call, &run_start, &run_end);
-    st->read.fill = fill_prepare(call, run_start, run_end);
-    if (st->read.fill) {
-        fill_read(call);
-        return;
-    }
-    uint64_t from = max_u64(run_start, start), to = min_u64(run_end, end);
-    call_need_file(call, NEED_FILE_READ, r->file, st->user.buf + (from - st->user.offset),
-                   to - from, r->file_offset + from);
-}
-
-/* ---- extents -------------------------------------------------------------------------------- */
-
-static void read_misses(Call *call, uint64_t now_ns);
-
-/* What was announced around the run is read with it, piece by piece, so that the first ones are
- * sent while the drive reads on. */
-static void extent_find(Call *call)
-{
-    Client *c = call->channel->client;
-    CallState *st = call->state;
-    uint64_t start, end;
-    bool announced = false;
-    run_bounds(call, &start, &end);
-    /* The window's blocks before the run are there already. */
-    uint64_t least = start > window_start(st) ? start : 0;
-    if (st->read.hints) {
-        client_lock(c);
-        announced = prefetch_extent(c, call->region, least, &start, &end);
-        client_unlock(c);
-    }
-    st->read.extent_at = start;
-    st->read.extent_end = announced ? end : start;
-}
-
-/* All of it was read, or no more of it can be: what is left of the run is read alone. */
-static void extent_over(Call *call, uint64_t now_ns)
-{
-    CallState *st = call->state;
-    uint64_t start, end, at = st->read.extent_at;
-    st->read.extent_end = at;
-    run_bounds(call, &start, &end);
-    if (at < end) {
-        st->read.miss_block = max_u64(st->read.miss_block, block_of(at));
-        read_run(call);
-    } else {
-        st->read.miss_end = block_of(at - 1) + 1;
-        read_misses(call, now_ns);
-    }
-}
-
-static void extent_step(Call *call, uint64_t now_ns)
-{
-    CallState *st = call->state;
-    uint64_t from = st->read.extent_at,
-             to = min_u64(from + FILL_RUN_BLOCKS * WIRE_BLOCK_SIZE, st->read.extent_end);
-    st->read.fill = from < to ? fill_prepare(call, from, to) : NULL;
-    if (st->read.fill)
-        fill_read(call);
-    else
-        extent_over(call, now_ns);
-}
-
-/* ---- runs ----------------------------------------------------------------------------------- */
-
-/* The next run of missing blocks; or goes on to the next window. */
-static void read_misses(Call *call, uint64_t now_ns)
-{
-    CallState *st = call->state;
-    uint64_t start = window_start(st), end = start + st->user.window;
-    uint64_t blocks_end = block_of(end - 1) + 1;
-    uint64_t block = st->read.miss_end;
-    while (block < blocks_end && !block_missing(st, block))
-        block++;
-    if (block >= blocks_end || st->read.short_file) {
-        if (!st->read.short_file)
-            st->user.done += st->user.window;
-        read_window(call, now_ns);
-        return;
-    }
-    st->read.miss_block = block;
-    while (block < blocks_end && block_missing(st, block) &&
-           block - st->read.miss_block < FILL_RUN_BLOCKS)
-        block++;
-    st->read.miss_end = block;
-    extent_find(call);
-    extent_step(call, now_ns);
-}
-
-/* Copies what the caller asked for of the run, and notices where the file ended inside it. Returns
- * the length of that part. */
-static size_t fill_copy(CallState *st, uint64_t start, uint64_t end, size_t count)
-{
-    const FillItem *item = st->read.fill;
-    uint64_t from = max_u64(max_u64(item->offset, st->read.miss_block * WIRE_BLOCK_SIZE), start);
-    uint64_t to = min_u64(item->offset + item->len, end);
-    uint64_t have = item->offset + count;
-    uint64_t stop = min_u64(have, to);
-    if (to <= from)
-        return 0;
-    if (stop > from)
-        memcpy(st->user.buf + (from - st->user.offset), item->data + (from - item->offset),
-               stop - from);
-    if (have < to) {
-        st->read.short_file = true;
-        st->user.done = max_u64(stop, from) - st->user.offset;
-    }
-    return to - from;
-}
-
-static void fill_offer(Call *call, size_t count)
-{
-    CallState *st = call->state;
-    FillItem *item = st->read.fill;
-    st->read.fill = NULL;
-    client_fill_read(call->channel->client, item, count);
-}
-
 /* ---- events --------------------------------------------------------------------------------- */
 
-static void read_miss_done(Call *call, const FileResult *result, uint64_t now_ns)
+/* All that the window lacked is there, or the file has ended. */
+static void read_next(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
-    uint64_t start = window_start(st), end = start + st->user.window;
-    size_t count = (size_t)result->count, part = call->file_len;
-    if (st->read.fill) {
-        part = fill_copy(st, start, end, count);
-        fill_offer(call, count);
-    } else if (count < call->file_len) {
-        st->read.short_file = true;
-        st->user.done = (size_t)(call->file_buf - st->user.buf) + count;
-    }
-    read_missed(call, part, true);
-    read_misses(call, now_ns);
-}
-
-/* Did a piece of an extent bring what of the run lies in it? Where the file is bad, or ends, may be
- * elsewhere than where the caller reads. */
-static bool extent_serves(const Call *call, const FileResult *result)
-{
-    const FillItem *item = call->state->read.fill;
-    uint64_t start, end, item_end = item->offset + item->len;
-    run_bounds(call, &start, &end);
-    return result->count >= 0 &&
-           (item_end <= start || item->offset + (uint64_t)result->count >= min_u64(end, item_end));
-}
-
-static void extent_piece_done(Call *call, const FileResult *result, uint64_t now_ns)
-{
-    CallState *st = call->state;
-    FillItem *item = st->read.fill;
-    uint64_t start = window_start(st), end = start + st->user.window;
-    size_t count = (size_t)result->count;
-    if (!extent_serves(call, result)) {
-        free(item);
-        st->read.fill = NULL;
-        extent_over(call, now_ns);
-        return;
-    }
-    st->read.extent_at = item->offset + item->len;
-    if (count < item->len) /* there is nothing behind it */
-        st->read.extent_end = st->read.extent_at;
-    read_missed(call, fill_copy(st, start, end, count), true);
-    fill_offer(call, count);
-    extent_step(call, now_ns);
+    if (!st->read.short_file)
+        st->user.done += st->user.window;
+    read_window(call, now_ns);
 }
 
 static void call_read_file(Call *call, const FileResult *result, uint64_t now_ns)
 {
     CallState *st = call->state;
-    if (call->phase == READ_MISSES && st->read.fill && st->read.extent_at < st->read.extent_end) {
-        extent_piece_done(call, result, now_ns);
-        return;
-    }
-    if (result->count < 0) {
+    bool misses = call->phase == READ_MISSES;
+    if (result->count < 0 && !(misses && misses_beside(call))) {
         read_end(call, -1, result->error, "reading the backing file failed");
         return;
     }
-    if (call->phase == READ_MISSES) {
-        read_miss_done(call, result, now_ns);
+    if (misses) {
+        if (misses_came(call, result))
+            read_next(call, now_ns);
         return;
     }
-    read_missed(call, (uint64_t)result->count, false);
+    misses_count(call, (uint64_t)result->count, false);
     st->read.short_file = (size_t)result->count < st->user.window;
     st->user.done += (size_t)result->count;
     read_window(call, now_ns);
@@ -535,13 +313,13 @@ static void call_read_step(Call *call, uint64_t now_ns);
 static bool twin_has(const Call *call, const Region *twin)
 {
     const CallState *st = call->state;
-    uint64_t first = block_of(window_start(st));
-    uint64_t last = block_of(window_start(st) + st->user.window - 1);
+    uint64_t first = block_of(read_window_start(st));
+    uint64_t last = block_of(read_window_start(st) + st->user.window - 1);
     if (!twin || !RULE(MIRROR_TURN) || st->read.turns == WINDOW_TURNS_MAX ||
         region_write_overlaps(twin, first, last))
         return false;
     for (uint64_t b = first; b <= last; b++)
-        if (block_missing(st, b) && !mirror_holds(twin, b, b))
+        if (read_block_missing(st, b) && !mirror_holds(twin, b, b))
             return false;
     return true;
 }
@@ -578,8 +356,8 @@ static bool read_turns(Call *call, uint64_t now_ns)
 static bool twin_serves(const Call *call, const Region *r, const Region *twin)
 {
     const CallState *st = call->state;
-    uint64_t first = block_of(window_start(st));
-    uint64_t last = block_of(window_start(st) + st->user.window - 1);
+    uint64_t first = block_of(read_window_start(st));
+    uint64_t last = block_of(read_window_start(st) + st->user.window - 1);
     if (!twin || !RULE(MIRROR_TURN) || st->read.turns == WINDOW_TURNS_MAX)
         return false;
     for (uint64_t b = first; b <= last; b++)
@@ -667,16 +445,6 @@ static bool read_in_vain(Call *call)
     return vain;
 }
 
-/* What did not come is read from the file. */
-static void read_missing(Call *call, uint64_t now_ns)
-{
-    CallState *st = call->state;
-    st->read.miss_end = block_of(window_start(st));
-    if (read_transfer_all_filled(&st->u.read))
-        st->read.miss_end = block_of(window_start(st) + st->user.window - 1) + 1;
-    read_misses(call, now_ns);
-}
-
 static void call_read_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
@@ -701,8 +469,8 @@ static void call_read_step(Call *call, uint64_t now_ns)
         call->phase = READ_MISSES;
         if (read_saw(call, now_ns))
             return;
-        if (!read_turns(call, now_ns))
-            read_missing(call, now_ns);
+        if (!read_turns(call, now_ns) && misses_begin(call))
+            read_next(call, now_ns);
         if (call->need != NEED_NOTHING && call->phase == READ_REMOTE)
             call_read_step(call, now_ns); /* the next window, at most TRANSFER_BYTES_MAX each */
         break;
