@@ -732,8 +732,10 @@ static void choose_drains(Params *p, uint64_t seed)
     sim_rng_init(r, seed, 0x647261);
     bool own = p->scenario == SCENARIO_DRAINS;
     bool mirrors = p->scenario == SCENARIO_MIRRORS || p->scenario == SCENARIO_COPIES;
+    /* Where silence is timed, a read stays with the host that it was begun with. */
+    bool timed = p->scenario == SCENARIO_SILENT || p->scenario == SCENARIO_TRICKLE;
     p->drain_every_ns = TIME_NEVER;
-    if (p->imds < (mirrors ? 3u : 2u) || p->calm || (!own && sim_rng_below(r, 4) > 0))
+    if (p->imds < (mirrors ? 3u : 2u) || p->calm || timed || (!own && sim_rng_below(r, 4) > 0))
         return;
     p->drain_every_ns = sim_rng_spread(r, 100, 3000) * NS_PER_MS;
     p->drains_max = p->imds - 1 - mirrors;
