@@ -64,10 +64,12 @@ ssize_t os_text_read(int dir, const char *path, char *text, size_t cap)
 }
 
 /* No more of one advice is taken than of one read: the device's window, 128 KiB unless somebody has
- * changed it. */
+ * changed it. Of a read that is longer than the memory for it, the kernel drops first what it has
+ * read first, and the read asks for that once more. */
 void os_ask_for_all(int fd, uint64_t offset, uint64_t len)
 {
     enum { WINDOW = 128 << 10 };
+    len = len < OS_ASK_BYTES ? len : OS_ASK_BYTES;
     for (uint64_t at = 0; len > WINDOW && at < len; at += WINDOW)
         (void)posix_fadvise(fd, (off_t)(offset + at),
                             (off_t)(len - at < WINDOW ? len - at : WINDOW), POSIX_FADV_WILLNEED);

@@ -32,9 +32,10 @@ ssize_t os_text_read(int dir, const char *path, char *text, size_t cap);
 struct stat;
 bool os_is_same_file(int fd, const struct stat *st);
 
-/* Before a read of the whole range: makes the kernel ask the drive for all of it at once. It would
- * read a long range a part after the other, and where two threads do that, the drive gets their
- * parts in turns, and moves its head for each. No errno is changed. */
+/* Before a read of the whole range: makes the kernel ask the drive for all of it at once, or for so
+ * much. It would read a long range a part after the other, and where two threads do that, the drive
+ * gets their parts in turns, and moves its head for each. No errno is changed. */
+enum { OS_ASK_BYTES = 8 << 20 };
 void os_ask_for_all(int fd, uint64_t offset, uint64_t len);
 
 /* Starts a thread that no signal is delivered to: they are for the threads that there were. 0,
