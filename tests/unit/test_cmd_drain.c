@@ -550,6 +550,8 @@ TEST(restart__forgets_the_drain)
     assert_int_equal(r.open_regions, 0);
     assert_int_equal(r.listed, 0);
     assert_int_equal(r.host_regions, 1);
+    assert_string_equal(rig_status_page(rig, 0).hosts[0].reason.text,
+                        "it is being drained: its regions are not known yet");
     *rig->events = '\0';
     rig_wait(rig, 2 * NS_PER_S);
     assert_string_equal(rig->events, ""); /* nothing says that it ends */
