@@ -17,6 +17,15 @@ regions() {
   on client timeout 10 "$bin_dodo" regions --json "$@" </dev/null |
     python3 -c 'import json, sys; print(len(json.load(sys.stdin)["regions"]))'
 }
+host_of_first() {
+  on client timeout 10 "$bin_dodo" regions --json </dev/null |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["regions"][0]["host"])'
+}
+# keep WHAT: one run of a program that keeps its regions; they are new or found.
+keep() {
+  on client timeout "$patience" "$DODO_BUILD/tests/net/keeper" "$work/file" "$1" >"$work/keeper.log" 2>&1 ||
+    fail "a run whose regions should be $1 failed"
+}
 # state_is HOST STATE REASON
 state_is() {
   status_is client "any(h['address'] == '$1' and h['state'] == '$2' and '$3' in h['reason'] for h in s['hosts'])"
@@ -38,18 +47,20 @@ told "an idle host is drained at once, and lends again when that is cancelled"
 
 head -c $((8 << 20)) /dev/urandom >"$work/file"
 must "the file's stamp is settled" file_settled "$work/file"
-on client timeout "$patience" "$DODO_BUILD/tests/net/keeper" "$work/file" new >"$work/keeper.log" 2>&1 ||
-  fail "the program that keeps regions failed"
-kept=$(on client "$bin_dodo" regions --json |
-  python3 -c 'import json, sys; print(json.load(sys.stdin)["regions"][0]["host"])')
-all=$(regions) there=$(regions --host "$kept")
-drain 1 "$kept"
-says "kept there for a next run: --drop"
-[ "$(regions)" -eq "$all" ] || fail "what is kept was freed, and nobody has said so"
+keep new
+all=$(regions) kept=$(host_of_first)
+drain 0 "$kept"
+[ "$(regions --host "$kept")" -eq 0 ] || fail "what is kept is still there"
+[ "$(regions)" -eq "$all" ] || fail "what is kept is not kept elsewhere"
+keep found
+drain 0 --cancel "$kept"
+told "what is kept for a next run leaves a drained host, and is found"
+kept=$(host_of_first) there=$(regions --host "$(host_of_first)")
 drain 0 --drop "$kept"
 [ "$(regions --host "$kept")" -eq 0 ] || fail "what is kept was not freed"
 [ "$(regions)" -eq $((all - there)) ] || fail "other regions were freed"
-told "what is kept for a next run goes only if that is said"
+drain 0 --cancel "$kept"
+told "it goes if that is said"
 
 rm -rf "$work/state"
 loader_start
