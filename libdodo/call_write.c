@@ -279,13 +279,7 @@ static void void_begin(Call *call, uint64_t now_ns)
     if (r->mirror.twin)
         checks_forget(r->mirror.twin, first, last);
     client_unlock(c);
-    if (!RULE(FILE_FAILURE)) {
-        run_end(call);
-        write_numbers_over(call);
-        write_result(call);
-        return;
-    }
-    if (st->write.remote && st->run.kind != RUN_NONE)
+    if (RULE(FILE_FAILURE) && st->write.remote && st->run.kind != RUN_NONE)
         void_current(call, now_ns);
     void_step(call, now_ns);
 }
