@@ -2,6 +2,7 @@
 /* dodo drain: takes a host out of service, and waits until nothing is left there. */
 #include <errno.h>
 #include <glib.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@
 #include "tools/drain_judge.h"
 
 static const uint64_t LINE_NS = 5 * NS_PER_S; /* where lines are not rewritten */
-enum { SOON_US = 50000, EVERY_US = 500000, WIDTH = 80 };
+enum { SOON_MS = 50, EVERY_MS = 500, WIDTH = 80 };
 
 typedef struct DrainOptions {
     ToolOptions tool; /* first */
@@ -171,27 +172,33 @@ static int find_host(Drain *d, const Resolved *found, enum DrainWhat what, Drain
 
 /* ---- what is shown --------------------------------------------------------------------------- */
 
-static char goodbye[512];
+static volatile sig_atomic_t ended;
 
-/* This ends the command alone, and it says so. */
 static void on_signal(int number)
 {
-    (void)number;
-    if (write(STDERR_FILENO, goodbye, strlen(goodbye)) < 0)
-        _exit(EXIT_FAILURE);
-    _exit(EXIT_FAILURE);
+    ended = number;
 }
 
-static void watch_signals(const Drain *d)
+/* The first one ends the command in order, so that what it carries is kept; the next one at once.
+ */
+static void watch_signals(void)
 {
-    (void)snprintf(
-        goodbye, sizeof goodbye,
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigaction(SIGHUP, &action, NULL);
+}
+
+/* This ends the command alone, and it says so. */
+static int say_goodbye(const Drain *d)
+{
+    (void)fprintf(
+        stderr,
         "%sdodo drain: %s is still being drained: it gets no new regions. To end that: dodo "
         "drain --cancel %s\n",
-        d->rewrites ? "\n" : "", d->name, d->name);
-    (void)signal(SIGINT, on_signal);
-    (void)signal(SIGTERM, on_signal);
-    (void)signal(SIGHUP, on_signal);
+        d->rewrites && d->shown_ns ? "\n" : "", d->name, d->name);
+    return EXIT_FAILURE;
 }
 
 static int width(void)
@@ -245,25 +252,33 @@ static int show_end(const Drain *d, enum DrainVerdict v)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static int wait_until_over(Drain *d, DrainLook l)
+static int watch(Drain *d, DrainLook l)
+{
+    unsigned pause_ms = SOON_MS;
+    while (!ended) {
+        const enum DrainVerdict v = drain_judge(&d->judge, &l);
+        if (v != DRAIN_GOES_ON && v != DRAIN_AGAIN)
+            return show_end(d, v);
+        if (v == DRAIN_GOES_ON) {
+            show_line(d, &l, v);
+            (void)poll(NULL, 0, (int)pause_ms); /* a signal ends it */
+            pause_ms = 2 * pause_ms < EVERY_MS ? 2 * pause_ms : EVERY_MS;
+        }
+        if (!ended)
+            l = look(d, v == DRAIN_AGAIN ? DRAIN_START : DRAIN_LOOK);
+    }
+    return say_goodbye(d);
+}
+
+static int wait_until_over(Drain *d, const DrainLook *first)
 {
     d->judge = (DrainJudge){.host = d->name, .drop = d->options->drop};
     d->rewrites = !d->options->tool.json && isatty(STDOUT_FILENO);
     start_tell_library(&d->options->tool.common);
-    watch_signals(d);
-    for (unsigned pause_us = SOON_US;;
-         pause_us = pause_us < EVERY_US / 2 ? 2 * pause_us : EVERY_US) {
-        const enum DrainVerdict v = drain_judge(&d->judge, &l);
-        if (v != DRAIN_GOES_ON && v != DRAIN_AGAIN) {
-            drain_carry_end(&d->carry);
-            return show_end(d, v);
-        }
-        if (v == DRAIN_GOES_ON) {
-            show_line(d, &l, v);
-            g_usleep(pause_us);
-        }
-        l = look(d, v == DRAIN_AGAIN ? DRAIN_START : DRAIN_LOOK);
-    }
+    watch_signals();
+    const int status = watch(d, *first);
+    drain_carry_end(&d->carry);
+    return status;
 }
 
 static int drain(const DrainOptions *o, const Resolved *found, const char *text)
@@ -280,7 +295,7 @@ static int drain(const DrainOptions *o, const Resolved *found, const char *text)
                d.name);
         status = EXIT_SUCCESS;
     } else {
-        status = wait_until_over(&d, first);
+        status = wait_until_over(&d, &first);
     }
     disconnect(&d);
     return status;

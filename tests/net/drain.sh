@@ -17,6 +17,10 @@ regions() {
   on client timeout 10 "$bin_dodo" regions --json "$@" </dev/null |
     python3 -c 'import json, sys; print(len(json.load(sys.stdin)["regions"]))'
 }
+regions_kept() {
+  on client timeout 10 "$bin_dodo" regions --json </dev/null |
+    python3 -c 'import json, sys; print(sum(r["state"] == "kept" for r in json.load(sys.stdin)["regions"]))'
+}
 host_of_first() {
   on client timeout 10 "$bin_dodo" regions --json </dev/null |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["regions"][0]["host"])'
@@ -55,6 +59,18 @@ drain 0 "$kept"
 keep found
 drain 0 --cancel "$kept"
 told "what is kept for a next run leaves a drained host, and is found"
+
+kept=$(host_of_first)
+proc_start drain client "$bin_dodo" drain --json --rate 100K "$kept"
+moving() { grep -q '"asking":1' "$work/drain.out"; }
+must "what is kept is on its way" moving
+proc_signal drain INT
+! proc_wait drain || fail "an interrupted drain counts as done"
+grep -q "still being drained" "$work/drain.log" || fail "it does not say that the drain goes on"
+[ "$(regions_kept)" -eq "$all" ] || fail "what was on its way is lost"
+drain 0 --cancel "$kept"
+keep found
+told "an interrupted drain loses nothing of what is kept"
 kept=$(host_of_first) there=$(regions --host "$(host_of_first)")
 drain 0 --drop "$kept"
 [ "$(regions --host "$kept")" -eq 0 ] || fail "what is kept was not freed"
@@ -75,7 +91,6 @@ must "a drained host can end, and reads come from remote memory" loader_remote 9
 
 # A rate that leaves the time for it.
 proc_start drain client "$bin_dodo" drain --json --drop --rate 2M "$h2"
-moving() { grep -q '"asking":1' "$work/drain.out"; }
 must "the program moves its regions" moving
 proc_kill cmd
 manager_up
