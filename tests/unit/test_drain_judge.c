@@ -332,6 +332,46 @@ TEST(progress__of_one_alone)
     assert_says(drain_say_progress, "10.0.0.2:7701: 1 region left; 1 under way");
 }
 
+/* Each end is one line, and no other's. */
+TEST(ends__are_said_once)
+{
+    static const struct {
+        enum DrainVerdict v;
+        const char *says;
+    } ends[] = {{DRAIN_DONE, ": done, "},
+                {DRAIN_STOPPED, ": not done, somebody has cancelled it"},
+                {DRAIN_LOST, ": not done, the host has left"},
+                {DRAIN_UNHEARD, ": not known, the manager has not answered"}};
+    begin();
+    assert_int_equal(look(0), DRAIN_GOES_ON);
+    for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+        g_autoptr(GString) out = g_string_new(NULL);
+        drain_say_end(&j, ends[i].v, out);
+        assert_non_null(strstr(out->str, ends[i].says));
+        assert_ptr_equal(strchr(out->str, '\n'), out->str + out->len - 1);
+    }
+    g_autoptr(GString) nothing = g_string_new(NULL);
+    drain_say_end(&j, DRAIN_GOES_ON, nothing);
+    assert_string_equal(nothing->str, "");
+}
+
+TEST(progress__is_short)
+{
+    begin();
+    g_autoptr(GString) out = g_string_new(NULL);
+    now.reply.asking = 1; /* it has not said yet how much there is */
+    assert_int_equal(look(0), DRAIN_GOES_ON);
+    drain_say_progress(&j, out);
+    assert_string_equal(out->str, "10.0.0.2:7701: 3 regions left (12 MiB open, 2 programs)");
+    now.manager++;
+    now.gone = true;
+    assert_int_equal(look(1), DRAIN_GOES_ON);
+    g_string_truncate(out, 0);
+    drain_say_progress(&j, out);
+    assert_string_equal(out->str, "10.0.0.2:7701: the manager has started again, and does not know "
+                                  "the host yet");
+}
+
 TEST(json__has_all)
 {
     begin();
