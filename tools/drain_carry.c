@@ -21,17 +21,21 @@ static void end_those_that_left(DrainCarry *k, uint64_t epoch)
     k->count = left;
 }
 
-/* False: no more for now. */
-static bool begin_one(DrainCarry *k, uint64_t epoch, const RegionStatus *r, uint64_t now_ns)
+static void begin_one(DrainCarry *k, uint64_t epoch, const RegionStatus *r)
 {
-    if (k->count == CARRY_AT_ONCE)
-        return false;
     int rd = r->use == REGION_USE_KEPT ? dodo_carry(epoch, r->region) : -1;
     if (rd >= 0)
         k->rds[k->count++] = rd;
-    else if (r->use == REGION_USE_KEPT && errno != ENOENT) /* else it is open, or gone, by now */
+    k->begun |= rd >= 0;
+    k->failed |= rd < 0 && r->use == REGION_USE_KEPT && errno != ENOENT; /* it is open, or gone */
+}
+
+/* All was gone through. One that finds no room keeps no smaller one from being tried. */
+static void begin_again(DrainCarry *k, uint64_t now_ns)
+{
+    if (k->failed && !k->begun)
         k->rest_ns = time_add(now_ns, REST_NS);
-    return now_ns >= k->rest_ns;
+    k->begun = k->failed = false;
 }
 
 /* One page, or the rest of it: what is on its way is not kept there any more. */
@@ -46,10 +50,13 @@ static void begin_others(DrainCarry *k, ToolClient *client, const Addr *host, ui
     if (tool_client_ask(client, OP_REGIONS, body, wire_regions_encode(&op, body), error) != 0 ||
         wire_regions_reply_decode(answer->answer, answer->answer_len, &page) != 0)
         return; /* the next question of the drain itself says why */
-    for (uint32_t i = 0; i < page.count; i++)
-        if (!begin_one(k, epoch, &page.regions[i], now_ns))
-            return;
+    for (uint32_t i = 0; i < page.count && k->count < CARRY_AT_ONCE; i++)
+        begin_one(k, epoch, &page.regions[i]);
+    if (k->count == CARRY_AT_ONCE)
+        return;
     k->cursor = page.next;
+    if (k->cursor == 0)
+        begin_again(k, now_ns);
 }
 
 void drain_carry_step(DrainCarry *k, ToolClient *client, const Addr *host, const OpDrainReply *r,

@@ -12,15 +12,16 @@ enum { CARRY_AT_ONCE = 8 };
 typedef struct DrainCarry {
     int rds[CARRY_AT_ONCE]; /* on their way */
     unsigned count;
-    uint64_t cursor;  /* of the page of regions that is gone through */
-    uint64_t rest_ns; /* none is begun before: the last one found no room elsewhere, or failed */
+    uint64_t cursor;    /* of the page of regions that is gone through */
+    bool begun, failed; /* some of them, since the first page */
+    uint64_t rest_ns;   /* none is begun before: none could be begun, of all */
 } DrainCarry;
 
 /* Ends what has left the host, and begins others, asking @client for them. @r: what the manager has
  * said of @host just now. */
 void drain_carry_step(DrainCarry *k, ToolClient *client, const Addr *host, const OpDrainReply *r,
                       uint64_t now_ns);
-/* Nothing is on its way, and the last one could not be begun. */
+/* Nothing is on its way, and nothing could be begun. */
 bool drain_carry_rests(const DrainCarry *k, uint64_t now_ns);
 /* What is on its way is kept where it is whole. */
 void drain_carry_end(DrainCarry *k);
