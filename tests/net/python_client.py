@@ -58,12 +58,17 @@ class Client:
             assert f.read() == self.content
         self.waits_alone()
 
+    def host_is_stopped(self):
+        tasks = pathlib.Path(f"/proc/{self.host}/task").iterdir()
+        return all((t / "stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "T" for t in tasks)
+
     def waits_alone(self):
         """A read waits for a host that is stopped: another thread lets it go on."""
         got = []
         with dodo.Region(self.path, readonly=True) as r:
             must("all of it is there again", lambda: self.filled(r))
             os.kill(self.host, signal.SIGSTOP)
+            must("all threads of the host stand still", self.host_is_stopped)
             reader = threading.Thread(target=lambda: got.append(r.pread(PIECE, PIECE)))
             reader.start()
             task = pathlib.Path(f"/proc/self/task/{reader.native_id}/syscall")
