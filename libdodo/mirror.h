@@ -75,8 +75,9 @@ void moves_free(Channel *ch, uint64_t now_ns);
 uint64_t moves_due(const Channel *ch);
 /* The region, without memory, is to have it while its other copy moves here. */
 bool move_target(const Client *c, const Region *r);
-/* The manager has answered the opening of its memory. */
-void move_answered(Client *c, const Region *r, bool got);
+/* The manager has answered the opening of its memory. If there is no room for it, others are moved
+ * first, which may be smaller. */
+void move_answered(Client *c, Region *r, bool got);
 /* When the next piece of a copy may be read that could be read at @due_ns. */
 uint64_t moves_pace(const Client *c, uint64_t due_ns);
 /* So much was read to be copied to @to. */

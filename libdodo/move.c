@@ -191,7 +191,8 @@ static void move_on(Client *c, Region *r, uint64_t now_ns)
     } else if (!twin->active) {
         if (twin->mirror.spare) {
             twin->mirror.spare = false;
-            client_region_ask(c, twin, now_ns);
+            twin->reopen_ns = now_ns;
+            client_region_file(c, twin); /* behind those that were found before it */
         }
     } else if (!covered(r, twin)) {
         mirror_uneven(c, twin);
@@ -218,7 +219,8 @@ static uint64_t left_blocks(const Region *r)
     return sub_u64(r->blocks.filled_count, twin ? twin->blocks.filled_count : 0);
 }
 
-/* Looks on through the table for regions to move, while few are under way. */
+/* Looks on through the table for regions to move, while few are under way. One that found no room
+ * is found again when the manager has spoken of its host once more. */
 static void look(Client *c)
 {
     Moves *m = &c->moves;
@@ -283,10 +285,16 @@ bool move_target(const Client *c, const Region *r)
     return from && !(r->flags & DODO_MIRROR) && drained(c, from->address.epoch);
 }
 
-void move_answered(Client *c, const Region *r, bool got)
+void move_answered(Client *c, Region *r, bool got)
 {
-    if (move_target(c, r))
-        c->moves.refused = got ? 0 : c->moves.refused + 1;
+    if (!move_target(c, r))
+        return;
+    c->moves.refused = got ? 0 : c->moves.refused + 1;
+    if (got)
+        return;
+    list_remove(&r->mirror.twin->mirror.moving);
+    r->mirror.spare = true;
+    list_remove(&r->idle);
 }
 
 /* ---- the rate ------------------------------------------------------------------------------- */

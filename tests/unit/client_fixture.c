@@ -120,7 +120,8 @@ static size_t second_open(const OpOpen *open, uint8_t *body, uint16_t *ret_statu
 {
     ImdRegion region = {
         .region = ++w.regions, .opening = 1, .pool_offset = w.second.pool_used, .len = open->len};
-    if (w.second.dead || refuses(open, w.second.epoch)) {
+    bool full = w.second_room && open->len > w.second_room;
+    if (w.second.dead || full || refuses(open, w.second.epoch)) {
         *ret_status = STATUS_NO_MEMORY;
         return 0;
     }

@@ -86,6 +86,7 @@ typedef struct World {
     uint64_t move_rate;
     OpMoves moves; /* the last one */
     unsigned moves_asked;
+    uint64_t second_room; /* the second host has none for longer regions; 0: for any */
     RegionAddress closed; /* by the last CLOSE */
     Stamp close_stamp;
     OpTake take;

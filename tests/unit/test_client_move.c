@@ -310,6 +310,24 @@ CASE(move__nowhere_to_go)
     assert_int_equal(w.moves.refused, 0);
 }
 
+/* What finds no room keeps nothing from moving that does. */
+CASE(move__of_what_there_is_room_for)
+{
+    enum { LARGE = 5 };
+    int large[LARGE], small = open_at(8192, 0, 0);
+    for (unsigned i = 0; i < LARGE; i++)
+        large[i] = open_at(100000, 8192 + i * 100000ull, 0);
+    close_rd(small);
+    small = open_at(8192, 0, 0); /* behind them in the table, or before */
+    w.second_room = 50000;
+    drain(w.epoch);
+    pass(12 * A_WHILE_S);
+    assert_is_on(small, SECOND_EPOCH);
+    for (unsigned i = 0; i < LARGE; i++)
+        assert_is_on(large[i], w.epoch);
+    assert_true(w.moves.refused > 0);
+}
+
 CASE(move__is_undone_when_the_host_is_wanted_again)
 {
     int rd = filled(0);
