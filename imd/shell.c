@@ -23,7 +23,7 @@ static void add_served(Imd *imd)
     member_served(&imd->member, &sum);
 }
 
-/* After anything that happened: what is to be sent goes out, and the end is reached if it is. */
+/* Call it after each event: it sends what is to be sent, and ends the loop when imd is to end. */
 void imd_settle(Imd *imd, uint64_t now_ns)
 {
     port_expire(&imd->port, now_ns);

@@ -32,7 +32,7 @@ struct Imd {
 /* shell.c */
 extern const PortOps imd_port_ops;
 int imd_open_loop(Imd *imd, char *error);
-/* After anything that happened: what is to be sent goes out, and the end is reached if it is. */
+/* Call it after each event: it sends what is to be sent, and ends the loop when imd is to end. */
 void imd_settle(Imd *imd, uint64_t now_ns);
 void imd_close_owner(Imd *imd);
 
