@@ -294,6 +294,7 @@ static void heal_begin(Channel *ch, uint64_t now_ns)
     st->read.counter = from.counter;
     st->read.seed = from.seed;
     st->read.fill = item;
+    st->read.asked_ns = now_ns;
     run_read(call, &from.host, &from.address, item->offset, item->data, item->len, now_ns);
 }
 
@@ -361,7 +362,7 @@ static void reopen_start(Channel *ch, uint64_t now_ns)
     if (id) {
         const Region *twin = mirror_other(r);
         apart = twin ? twin->address.epoch : 0;
-        fresh = c->moves.known && move_target(c, r) && twin->retainable;
+        fresh = move_target(c, r) && twin->retainable;
         /* Never a retained region: the file may have been written since. */
         n = open_body(c, &r->key, &r->stamp, r->file_offset, r->len, r->flags,
                       fresh ? REGION_RETAIN | REGION_FRESH : 0, apart, now_ns, body);
@@ -470,13 +471,9 @@ void background_step(Channel *ch, uint64_t now_ns)
     story_step(ch->client, now_ns);
     if (ch->scout.over)
         end_look(ch);
-    moves_step(ch->client, now_ns);
+    moves_step(ch, now_ns);
     if (!ch->own_busy[OWN_REPORT])
         report_start(ch, now_ns);
-    if (!ch->own_busy[OWN_MOVES])
-        moves_ask(ch, now_ns);
-    if (!ch->own_busy[OWN_FREE])
-        moves_free(ch, now_ns);
     if (!ch->own_busy[OWN_ALIVE] && now_ns >= ch->alive_at_ns)
         alive_start(ch, now_ns);
     if (!ch->own_busy[OWN_CLAIM] && ch->want_list)

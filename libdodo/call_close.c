@@ -297,16 +297,9 @@ static const CallOps leave_ops = {.step = call_leave_step};
 void call_leave_start(Call *call, Channel *ch, uint64_t deadline_ns, uint64_t now_ns)
 {
     Client *c = ch->client;
-    call_init(call, ch, &leave_ops);
-    client_lock(c);
-    uint64_t id = numbers_take(&c->ids);
-    client_unlock(c);
-    if (id == 0) {
-        call_finish(call, -1, EINVAL, "too many requests are under way");
-        return;
-    }
-    call_attach(call);
     RequestTimes times = c->config.request;
     times.deadline_ns = deadline_ns;
-    run_request(call, id, OP_LEAVE, NULL, 0, &times, now_ns);
+    uint64_t id = call_request(call, ch, &leave_ops);
+    if (id)
+        run_request(call, id, OP_LEAVE, NULL, 0, &times, now_ns);
 }

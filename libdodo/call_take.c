@@ -81,6 +81,8 @@ static void take_step(Call *call, uint64_t now_ns)
     c->hooks.wake_background(c->hooks.ctx);
     if (r)
         call_finish(call, rd, 0, NULL);
+    else if (good)
+        call_finish(call, -1, ENOMEM, "too many regions are open");
     else if (result == RUN_REFUSED)
         call_finish(call, -1, take_errno(st->run.status), take_refusal(st->run.status));
     else
@@ -95,15 +97,8 @@ void call_take_start(Call *call, Channel *ch, uint64_t epoch, uint64_t region, u
     Client *c = ch->client;
     const OpTake take = {epoch, region};
     uint8_t body[WIRE_BODY_MAX];
-    call_init(call, ch, &take_ops);
-    client_lock(c);
-    uint64_t id = numbers_take(&c->ids);
-    client_unlock(c);
-    if (id == 0) {
-        call_finish(call, -1, EINVAL, "too many requests are under way");
-        return;
-    }
-    call_attach(call);
     size_t n = wire_take_encode(&take, body);
-    run_request(call, id, OP_TAKE, body, n, &c->config.request, now_ns);
+    uint64_t id = call_request(call, ch, &take_ops);
+    if (id)
+        run_request(call, id, OP_TAKE, body, n, &c->config.request, now_ns);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A call's place on its channel: its state, its pieces, what it needs of the shell, its end. */
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,6 +139,20 @@ void call_finish(Call *call, ssize_t result, int error, const char *reason)
     call->reason = reason;
     if (ch->background && call >= ch->own && call < ch->own + BACKGROUND_CALLS)
         ch->own_busy[call - ch->own] = false;
+}
+
+uint64_t call_request(Call *call, Channel *ch, const CallOps *ops)
+{
+    Client *c = ch->client;
+    call_init(call, ch, ops);
+    client_lock(c);
+    uint64_t id = numbers_take(&c->ids);
+    client_unlock(c);
+    if (id)
+        call_attach(call);
+    else
+        call_finish(call, -1, EINVAL, "too many requests are under way");
+    return id;
 }
 
 void call_need_file(Call *call, uint8_t need, void *file, uint8_t *buf, size_t len, uint64_t offset)

@@ -93,7 +93,7 @@ static void one_is_enough(Region *r)
         list_remove(&twin->idle);
 }
 
-static void memory_gone(Client *c, Region *r, uint64_t now_ns)
+void client_region_retire(Client *c, Region *r, uint64_t now_ns)
 {
     client_region_unclaim(c, r);
     one_is_enough(r);
@@ -110,13 +110,8 @@ void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
 {
     if (!r->active)
         return;
-    memory_gone(c, r, now_ns);
+    client_region_retire(c, r, now_ns);
     c->stats.regions_lost++;
-}
-
-void client_region_retire(Client *c, Region *r, uint64_t now_ns)
-{
-    memory_gone(c, r, now_ns);
 }
 
 bool region_wants_memory(const Region *r)

@@ -164,7 +164,6 @@ typedef struct StorySum {
 /* Regions leave hosts that are being drained (move.c). */
 typedef struct Moves {
     bool wanted; /* the manager said that there are such hosts, and was not asked which, */
-    bool known;  /* it has answered that question: it knows of moves */
     uint64_t hosts[MOVES_MAX]; /* their epochs */
     unsigned hosts_count;
     uint64_t until_ns;      /* what it said holds so long */
@@ -492,7 +491,7 @@ uint64_t region_claim(const Region *r); /* the share of an active one in Client.
 void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool reused,
                             uint64_t now_ns);
 void client_region_deactivate(Client *c, Region *r, uint64_t now_ns); /* it is lost */
-/* The other copy has all that it has: its memory is given up. */
+/* The same of an active one, but that nothing is lost: the other copy has all that it has. */
 void client_region_retire(Client *c, Region *r, uint64_t now_ns);
 void client_region_unclaim(Client *c, Region *r);
 /* It has no memory now; the background tries again later, if it is of the kind. */
@@ -644,6 +643,8 @@ void run_end(Call *call);
 /* ---- calls.c: a call's place on its channel ---- */
 void call_init(Call *call, Channel *ch, const CallOps *ops);
 void call_attach(Call *call); /* with a state */
+/* A call that is one request to the manager: its id; 0: none is free, and the call is over. */
+uint64_t call_request(Call *call, Channel *ch, const CallOps *ops);
 /* The background's own call of this kind, none of which is under way; with a state. */
 Call *call_own(Channel *ch, enum OwnCall which, const CallOps *ops);
 void call_attach_group(Call *call);

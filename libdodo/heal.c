@@ -160,7 +160,6 @@ bool heal_start(Client *c, uint64_t now_ns, FillTarget *ret_from, FillItem **ret
     if (*ret_item) {
         *ret_from = fill_target(to->mirror.twin);
         c->stats.heals++;
-        moves_copied(c, to, (*ret_item)->len, now_ns);
     }
     client_unlock(c);
     return *ret_item != NULL;
@@ -249,12 +248,14 @@ static void heal_came(Call *call, uint64_t now_ns)
     item->offset += from;
     item->len = to - from;
     st->read.fill = NULL;
+    uint64_t asked_ns = st->read.asked_ns;
     int rd = item->to.rd;
-    if (client_fill_put(c, item))
-        return;
+    bool put = client_fill_put(c, item);
     client_lock(c);
     Region *r = client_region(c, rd);
-    if (r)
+    if (r && put)
+        moves_copied(c, r, to - from, asked_ns);
+    else if (r)
         mirror_refused(c, r, now_ns);
     client_unlock(c);
 }

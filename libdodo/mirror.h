@@ -65,11 +65,9 @@ bool heal_start(Client *c, uint64_t now_ns, FillTarget *ret_from, FillItem **ret
 extern const CallOps heal_ops;
 
 /* ---- move.c ---- */
-/* Begins moves, and ends those whose other copy has all. */
-void moves_step(Client *c, uint64_t now_ns);
-/* Asks the manager which hosts are drained, if there are any; to free a copy that was given up. */
-void moves_ask(Channel *ch, uint64_t now_ns);
-void moves_free(Channel *ch, uint64_t now_ns);
+/* Begins moves, and ends those whose other copy has all. Asks the manager which hosts are drained,
+ * if there are any, and to free a copy that was given up. */
+void moves_step(Channel *ch, uint64_t now_ns);
 /* All below under the lock. When the background has something to do for moves; TIME_NEVER: when
  * something else happens. */
 uint64_t moves_due(const Channel *ch);
@@ -80,7 +78,7 @@ bool move_target(const Client *c, const Region *r);
 void move_answered(Client *c, Region *r, bool got);
 /* When the next piece of a copy may be read that could be read at @due_ns. */
 uint64_t moves_pace(const Client *c, uint64_t due_ns);
-/* So much was read to be copied to @to. */
-void moves_copied(Client *c, const Region *to, uint64_t bytes, uint64_t now_ns);
+/* So much of what was asked for at @asked_ns is on its way to @to. */
+void moves_copied(Client *c, const Region *to, uint64_t bytes, uint64_t asked_ns);
 
 #endif

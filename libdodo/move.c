@@ -34,10 +34,9 @@ static bool drained(const Client *c, uint64_t epoch)
     return false;
 }
 
-static bool to_be_moved(const Client *c, const Region *r)
+static bool to_be_moved(const Client *c, Region *r)
 {
-    return r->active && !region_top((Region *)(uintptr_t)r)->closing &&
-           drained(c, r->address.epoch);
+    return r->active && !region_top(r)->closing && drained(c, r->address.epoch);
 }
 
 static void told(Client *c, const OpMovesReply *reply, uint64_t now_ns)
@@ -242,7 +241,7 @@ static void count(Client *c)
     if (m->count_at == stop)
         return;
     for (; m->count_at < stop; m->count_at++) {
-        const Region *r = c->table[m->count_at];
+        Region *r = c->table[m->count_at];
         if (r && to_be_moved(c, r))
             m->counted += left_blocks(r);
     }
@@ -255,28 +254,6 @@ static bool looking(const Client *c)
     const Moves *m = &c->moves;
     return m->hosts_count > 0 &&
            (m->count_at < c->table_size || (m->at < c->table_size && under_way(c) < MOVES_AT_ONCE));
-}
-
-void moves_step(Client *c, uint64_t now_ns)
-{
-    Moves *m = &c->moves;
-    client_lock(c);
-    lapse(c, now_ns);
-    LIST_FOREACH(node, &m->under_way)
-        move_on(c, CONTAINER_OF(node, Region, mirror.moving), now_ns);
-    if (looking(c)) {
-        look(c);
-        count(c);
-    }
-    client_unlock(c);
-}
-
-uint64_t moves_due(const Channel *ch)
-{
-    const Client *c = ch->client;
-    bool asks = (c->moves.wanted && !ch->own_busy[OWN_MOVES]) ||
-                (c->moves.done_count > 0 && !ch->own_busy[OWN_FREE]);
-    return looking(c) || (asks && numbers_have(&c->ids, 1)) ? 0 : TIME_NEVER;
 }
 
 bool move_target(const Client *c, const Region *r)
@@ -305,7 +282,7 @@ uint64_t moves_pace(const Client *c, uint64_t due_ns)
                                                          : due_ns;
 }
 
-void moves_copied(Client *c, const Region *to, uint64_t bytes, uint64_t now_ns)
+void moves_copied(Client *c, const Region *to, uint64_t bytes, uint64_t asked_ns)
 {
     Moves *m = &c->moves;
     const Region *from = mirror_other(to);
@@ -313,7 +290,7 @@ void moves_copied(Client *c, const Region *to, uint64_t bytes, uint64_t now_ns)
         return;
     m->copied_bytes += bytes;
     if (m->rate > 0)
-        m->pace_ns = time_add(max_u64(m->pace_ns, now_ns), bytes * NS_PER_S / m->rate);
+        m->pace_ns = time_add(max_u64(m->pace_ns, asked_ns), bytes * NS_PER_S / m->rate);
 }
 
 /* ---- with the manager ----------------------------------------------------------------------- */
@@ -329,7 +306,6 @@ static void ask_step(Call *call, uint64_t now_ns)
     if (result == RUN_DONE && wire_moves_reply_decode(q->answer, q->answer_len, &reply) == 0) {
         client_lock(c);
         told(c, &reply, now_ns);
-        c->moves.known = true;
         client_unlock(c);
     }
     client_settle(c, call->state->id);
@@ -338,8 +314,13 @@ static void ask_step(Call *call, uint64_t now_ns)
 
 static const CallOps ask_ops = {.step = ask_step};
 
+static bool asks(const Channel *ch)
+{
+    return ch->client->moves.wanted && !ch->own_busy[OWN_MOVES];
+}
+
 /* Which hosts are being drained, and how far the moves are. */
-void moves_ask(Channel *ch, uint64_t now_ns)
+static void ask(Channel *ch, uint64_t now_ns)
 {
     Client *c = ch->client;
     uint8_t body[WIRE_BODY_MAX];
@@ -367,8 +348,13 @@ static void free_step(Call *call, uint64_t now_ns)
 
 static const CallOps free_ops = {.step = free_step};
 
+static bool frees(const Channel *ch)
+{
+    return ch->client->moves.done_count > 0 && !ch->own_busy[OWN_FREE];
+}
+
 /* If the manager does not hear of it, the next keep-alive tells: it is claimed no more. */
-void moves_free(Channel *ch, uint64_t now_ns)
+static void free_one(Channel *ch, uint64_t now_ns)
 {
     Client *c = ch->client;
     uint8_t body[WIRE_BODY_MAX];
@@ -383,4 +369,32 @@ void moves_free(Channel *ch, uint64_t now_ns)
     size_t n = wire_close_encode(&close, body);
     run_request(call_own(ch, OWN_FREE, &free_ops), id, OP_CLOSE, body, n, &c->config.request,
                 now_ns);
+}
+
+/* ---- stepping ------------------------------------------------------------------------------- */
+
+void moves_step(Channel *ch, uint64_t now_ns)
+{
+    Client *c = ch->client;
+    client_lock(c);
+    lapse(c, now_ns);
+    LIST_FOREACH(node, &c->moves.under_way)
+        move_on(c, CONTAINER_OF(node, Region, mirror.moving), now_ns);
+    if (looking(c)) {
+        look(c);
+        count(c);
+    }
+    bool to_ask = asks(ch), to_free = frees(ch);
+    client_unlock(c);
+    if (to_ask)
+        ask(ch, now_ns);
+    if (to_free)
+        free_one(ch, now_ns);
+}
+
+uint64_t moves_due(const Channel *ch)
+{
+    const Client *c = ch->client;
+    bool requests = (asks(ch) || frees(ch)) && numbers_have(&c->ids, 1);
+    return looking(c) || requests ? 0 : TIME_NEVER;
 }
