@@ -186,7 +186,7 @@ static enum HealBlock heal_block(Client *c, CallState *st, Region *from, size_t 
 {
     enum { CHUNK_BLOCKS = WIRE_CHUNK_MAX / WIRE_BLOCK_SIZE };
     uint64_t block = block_of(st->read.fill->offset) + i;
-    if (read_transfer_unfilled(&st->u.read, block)) {
+    if (RULE(HEAL_FILLED) && read_transfer_unfilled(&st->u.read, block)) {
         unsigned filled = read_transfer_chunk_filled(&st->u.read, (unsigned)(i / CHUNK_BLOCKS));
         bool is = filled >> i % CHUNK_BLOCKS & 1;
         region_saw_filled(c, from, block, is);

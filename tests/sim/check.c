@@ -153,7 +153,7 @@ static void check_moved(Process *p, const ClientStats *s)
         Desc *d = &p->descs[i];
         if (d->state != DESC_OPEN || client_region_info(p->client, d->rd, &info) < 0)
             continue;
-        if (judged && info.filled_bytes < d->filled_bytes)
+        if (judged && !d->reused && info.filled_bytes < d->filled_bytes)
             violate(w, "client%u rd %d: has %llu bytes after a move, of %llu", p->index, d->rd,
                     (unsigned long long)info.filled_bytes, (unsigned long long)d->filled_bytes);
         d->filled_bytes = info.filled_bytes;
@@ -297,7 +297,8 @@ static void check_even(World *w)
 /* There is room elsewhere, and time enough has passed. */
 static void check_drained(World *w, const Live *live, unsigned n)
 {
-    bool judged = w->p.scenario == SCENARIO_DRAINS && w->p.limit_every_ns == TIME_NEVER &&
+    bool soon = w->p.scenario == SCENARIO_DRAINS || w->p.drain_rate == 0;
+    bool judged = w->p.scenario >= SCENARIO_DRAINS && soon && w->p.limit_every_ns == TIME_NEVER &&
                   w->p.lie_every_ns == TIME_NEVER && w->p.reclaim_every_ns == TIME_NEVER;
     for (unsigned i = 0; judged && i < n; i++)
         for (unsigned j = 0; j < w->p.imds; j++)

@@ -31,6 +31,7 @@
     X(DRAINS, 1, "hosts taken out of service")                                        \
     X(DRAINS_CANCELLED, 1, "... and put back")                                        \
     X(MOVES, 1, "regions that left a host, while they were open")                     \
+    X(CARRIED, 1, "regions that were kept on a host that is drained, and carried")    \
     X(PREFETCHES, 1, "prefetch: hints")                                               \
     X(EXTENTS, 1, "prefetch: reads that brought what was announced around them")      \
     X(WRITES, 1, "mwrite")                                                            \

@@ -256,6 +256,7 @@ static const enum Scenario rule_scenarios[DODO_RULE_MAX] = {
     [DODO_RULE_HEAL_CHECKED] = SCENARIO_MIRRORS,
     [DODO_RULE_GIVEN_UP] = SCENARIO_COPIES,
     [DODO_RULE_MOVE_WHOLE] = SCENARIO_DRAINS,
+    [DODO_RULE_HEAL_FILLED] = SCENARIO_CARRIES,
 };
 
 typedef struct RuleResult {

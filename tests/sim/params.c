@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* What a seed decides at its start: size, load, faults, timers. Each seed leaves a random part of
  * all that can go wrong out, so that the rest gets further ("swarm testing"). */
-#include "tests/sim/world.h"
+#include "tests/sim/params_copies.h"
 
 static const char *const names[SCENARIO_COUNT] = {
     "general",  "calm",     "pauses",  "amnesia", "retain",  "contention", "file",
     "hosts",    "churn",    "end",     "silence", "reclaim", "crashes",    "large",
     "stripes",  "silent",   "writers", "seconds", "offers",  "trickle",    "capped",
-    "managers", "pressure", "mirrors", "copies",  "drains"};
+    "managers", "pressure", "mirrors", "copies",  "drains",  "carries"};
 
 const char *scenario_name(unsigned scenario)
 {
     return names[scenario];
 }
 
-static uint64_t ms(SimRng *r, uint64_t lo, uint64_t hi)
+uint64_t params_ms(SimRng *r, uint64_t lo, uint64_t hi)
 {
     return sim_rng_between(r, lo, hi) * NS_PER_MS;
 }
@@ -97,23 +97,23 @@ static void choose_files(Params *p, SimRng *r)
 
 static void choose_timers(Params *p, SimRng *r)
 {
-    p->hello_retry_ns = ms(r, 5, 50);
-    p->alive_ns = ms(r, 100, 500);
-    p->beat_ns = ms(r, 100, 500);
-    p->client_dead_ns = ms(r, 2500, 5000);
-    p->host_dead_ns = ms(r, 2000, 4000);
-    p->grace_ns = ms(r, 2500, 5000);
+    p->hello_retry_ns = params_ms(r, 5, 50);
+    p->alive_ns = params_ms(r, 100, 500);
+    p->beat_ns = params_ms(r, 100, 500);
+    p->client_dead_ns = params_ms(r, 2500, 5000);
+    p->host_dead_ns = params_ms(r, 2000, 4000);
+    p->grace_ns = params_ms(r, 2500, 5000);
     p->refraction_ns = sim_rng_spread(r, 5, 500) * NS_PER_MS;
-    p->transfer_deadline_ns = ms(r, 200, 800);
-    p->reopen_ns = ms(r, 100, 1000);
-    p->retained_age_ns = sim_rng_below(r, 4) ? 0 : ms(r, 500, 10000);
-    p->leave_deadline_ns = ms(r, 100, 1000);
-    p->client_request = (RequestTimes){.first_retry_ns = ms(r, 10, 50),
-                                       .retry_max_ns = ms(r, 100, 400),
-                                       .deadline_ns = ms(r, 1000, 2500)};
-    p->imd_retry_ns = ms(r, 10, 50);
-    p->imd_retry_max_ns = ms(r, 50, 200);
-    p->imd_deadline_ns = ms(r, 300, 800);
+    p->transfer_deadline_ns = params_ms(r, 200, 800);
+    p->reopen_ns = params_ms(r, 100, 1000);
+    p->retained_age_ns = sim_rng_below(r, 4) ? 0 : params_ms(r, 500, 10000);
+    p->leave_deadline_ns = params_ms(r, 100, 1000);
+    p->client_request = (RequestTimes){.first_retry_ns = params_ms(r, 10, 50),
+                                       .retry_max_ns = params_ms(r, 100, 400),
+                                       .deadline_ns = params_ms(r, 1000, 2500)};
+    p->imd_retry_ns = params_ms(r, 10, 50);
+    p->imd_retry_max_ns = params_ms(r, 50, 200);
+    p->imd_deadline_ns = params_ms(r, 300, 800);
 }
 
 static void choose_limits(Params *p, SimRng *r)
@@ -130,7 +130,7 @@ static void choose_limits(Params *p, SimRng *r)
     p->cmd_regions_max = tight ? (unsigned)sim_rng_between(r, 6, 24) : 1024;
 }
 
-static void choose_faults(Params *p, SimRng *r, unsigned kinds)
+void params_choose_faults(Params *p, SimRng *r, unsigned kinds)
 {
     unsigned total = 0;
     p->fault_every_ns = sim_rng_spread(r, 50, 4000) * NS_PER_MS;
@@ -266,7 +266,7 @@ static void scenario_pauses(Params *p, SimRng *r)
     make_calm(p);
     p->duration_ns = sim_rng_between(r, 6000, 14000) * NS_PER_MS;
     only_fault(p, r, sim_rng_below(r, 2) ? FAULT_CMD_PAUSE : FAULT_CLIENT_PAUSE);
-    p->transfer_deadline_ns = ms(r, 300, 600);
+    p->transfer_deadline_ns = params_ms(r, 300, 600);
     /* Nobody else may take the one that stands still for dead; the manager may stand long. */
     p->fault_long_ns = p->faults[FAULT_CMD_PAUSE] ? 12 * NS_PER_S : p->client_dead_ns / 2;
     if (p->faults[FAULT_CLIENT_PAUSE])
@@ -281,7 +281,7 @@ static void scenario_amnesia(Params *p, SimRng *r)
     p->fault_long_ns = sim_rng_spread(r, 10, 8000) * NS_PER_MS;
 }
 
-static void scenario_retain(Params *p, SimRng *r)
+void params_retain(Params *p, SimRng *r)
 {
     p->retain_ppm = 900000;
     p->popular_ppm = 950000;
@@ -293,15 +293,15 @@ static void scenario_retain(Params *p, SimRng *r)
     p->fs.honest = true;
     p->fs.granule_ns = sim_rng_spread(r, NS_PER_MS, 500 * NS_PER_MS);
     p->duration_ns = sim_rng_between(r, 2000, 6000) * NS_PER_MS;
-    choose_faults(p, r,
-                  1u << FAULT_CLIENT_KILL | 1u << FAULT_CLIENT_KILL_WRITING |
-                      1u << FAULT_CLIENT_PAUSE | 1u << FAULT_CMD_CRASH | 1u << FAULT_CUT);
+    params_choose_faults(p, r,
+                         1u << FAULT_CLIENT_KILL | 1u << FAULT_CLIENT_KILL_WRITING |
+                             1u << FAULT_CLIENT_PAUSE | 1u << FAULT_CMD_CRASH | 1u << FAULT_CUT);
     p->faults[FAULT_CLIENT_KILL_WRITING] = 10;
     p->fault_every_ns = sim_rng_spread(r, 100, 1000) * NS_PER_MS;
     p->fault_long_ns = NS_PER_S;
 }
 
-static void scenario_contention(Params *p, SimRng *r)
+void params_contention(Params *p, SimRng *r)
 {
     p->threads = THREADS_MAX;
     p->clients = 1 + (unsigned)sim_rng_below(r, 2);
@@ -338,9 +338,10 @@ static void scenario_hosts(Params *p, SimRng *r)
 {
     p->descs = 6;
     p->duration_ns = sim_rng_between(r, 2000, 8000) * NS_PER_MS;
-    choose_faults(p, r,
-                  1u << FAULT_CUT | 1u << FAULT_PARTITION | 1u << FAULT_IMD_CRASH |
-                      1u << FAULT_IMD_LEAVE | 1u << FAULT_IMD_PAUSE | 1u << FAULT_THREAD_PAUSE);
+    params_choose_faults(p, r,
+                         1u << FAULT_CUT | 1u << FAULT_PARTITION | 1u << FAULT_IMD_CRASH |
+                             1u << FAULT_IMD_LEAVE | 1u << FAULT_IMD_PAUSE |
+                             1u << FAULT_THREAD_PAUSE);
     p->faults[FAULT_IMD_CRASH] = 5;
     p->fault_every_ns = sim_rng_spread(r, 100, 1500) * NS_PER_MS;
 }
@@ -368,11 +369,11 @@ static void scenario_end(Params *p, SimRng *r)
 
 static void scenario_silence(Params *p, SimRng *r)
 {
-    p->transfer_deadline_ns = ms(r, 60, 200);
+    p->transfer_deadline_ns = params_ms(r, 60, 200);
     p->hot_ppm = 800000;
     p->weights[DO_WRITE] = 40;
     p->weights[DO_CLOSE] = 1;
-    choose_faults(p, r, 1u << FAULT_CUT | 1u << FAULT_THREAD_PAUSE | 1u << FAULT_IMD_PAUSE);
+    params_choose_faults(p, r, 1u << FAULT_CUT | 1u << FAULT_THREAD_PAUSE | 1u << FAULT_IMD_PAUSE);
     p->faults[FAULT_CUT] = 10;
     p->fault_every_ns = sim_rng_spread(r, 50, 400) * NS_PER_MS;
     p->fault_long_ns = 8 * p->transfer_deadline_ns;
@@ -443,10 +444,10 @@ static void scenario_stripes(Params *p, SimRng *r)
     p->fs.honest = true;
     p->duration_ns = sim_rng_between(r, 2000, 6000) * NS_PER_MS;
     p->refraction_ns = sim_rng_spread(r, 5, 100) * NS_PER_MS;
-    p->reopen_ns = ms(r, 50, 300);
-    choose_faults(p, r,
-                  1u << FAULT_CUT | 1u << FAULT_IMD_CRASH | 1u << FAULT_IMD_LEAVE |
-                      1u << FAULT_IMD_PAUSE | 1u << FAULT_CLIENT_KILL_WRITING);
+    p->reopen_ns = params_ms(r, 50, 300);
+    params_choose_faults(p, r,
+                         1u << FAULT_CUT | 1u << FAULT_IMD_CRASH | 1u << FAULT_IMD_LEAVE |
+                             1u << FAULT_IMD_PAUSE | 1u << FAULT_CLIENT_KILL_WRITING);
     p->faults[FAULT_IMD_LEAVE] = 5;
     p->fault_every_ns = sim_rng_spread(r, 200, 1500) * NS_PER_MS;
     p->fault_long_ns = 2 * NS_PER_S;
@@ -473,7 +474,7 @@ static void scenario_silent(Params *p, SimRng *r)
     p->fs.slow_ppm = 0;
     p->sessions_max = 256;
     p->credit_bytes = 65536;
-    p->transfer_deadline_ns = ms(r, 1500, 3000);
+    p->transfer_deadline_ns = params_ms(r, 1500, 3000);
     p->host_dead_ns = p->client_dead_ns = 4 * p->transfer_deadline_ns;
     p->duration_ns = sim_rng_between(r, 4000, 12000) * NS_PER_MS;
     p->think_ns = 2 * NS_PER_MS;
@@ -555,8 +556,8 @@ static void scenario_trickle(Params *p, SimRng *r)
     p->hot_ppm = 0;
     p->fs.slow_ppm = 0;
     p->client_request.deadline_ns = NS_PER_S;
-    p->transfer_deadline_ns = ms(r, 100, 200);
-    p->reopen_ns = ms(r, 100, 1000);
+    p->transfer_deadline_ns = params_ms(r, 100, 200);
+    p->reopen_ns = params_ms(r, 100, 1000);
     /* Above a deadline reads find the host silent, and writes find it busy. */
     p->trickle_ns = p->transfer_deadline_ns * sim_rng_between(r, 3, 12) / 10;
     p->fault_every_ns = sim_rng_between(r, 500, 3000) * NS_PER_MS;
@@ -583,7 +584,7 @@ static void scenario_capped(Params *p, SimRng *r)
     p->cap_bytes = sim_rng_spread(r, 512 << 10, 8 << 20);
     p->cap_packets = sim_rng_below(r, 2) ? 0 : sim_rng_spread(r, 1000, 20000);
     p->turn_late_ns = sim_rng_below(r, 2) ? 0 : sim_rng_spread(r, 10 * NS_PER_US, 2 * NS_PER_MS);
-    p->transfer_deadline_ns = ms(r, 1500, 2500);
+    p->transfer_deadline_ns = params_ms(r, 1500, 2500);
     p->weights[DO_CLOSE] = 1;
     p->weights[DO_READ] = 60;
     p->weights[DO_WRITE] = 10;
@@ -599,8 +600,8 @@ static void scenario_managers(Params *p, SimRng *r)
     p->client_dead_ns = 12 * NS_PER_S;
     p->host_dead_ns = 10 * NS_PER_S;
     p->grace_ns = 18 * NS_PER_S;
-    p->alive_ns = ms(r, 500, 1500);
-    p->beat_ns = ms(r, 500, 1000);
+    p->alive_ns = params_ms(r, 500, 1500);
+    p->beat_ns = params_ms(r, 500, 1000);
     p->retain_ppm = (uint32_t)sim_rng_below(r, 500000);
     p->weights[DO_CLOSE] = 1;
     p->weights[DO_EXIT] = 0;
@@ -623,133 +624,13 @@ static void scenario_pressure(Params *p, SimRng *r)
     p->hot_ppm = 300000;
     p->fallback_ppm = 1000000;
     p->purge_ns = 40 * p->link.delay_ns;
-    p->reopen_ns = ms(r, 10, 50);
-    p->refraction_ns = ms(r, 5, 20);
+    p->reopen_ns = params_ms(r, 10, 50);
+    p->refraction_ns = params_ms(r, 5, 20);
     p->weights[DO_CLOSE] = 1;
     p->weights[DO_READ] = 40;
     p->weights[DO_WRITE] = 20;
     p->think_ns = 2 * p->link.delay_ns;
     p->duration_ns = 1500 * NS_PER_MS + 6000 * p->link.delay_ns;
-}
-
-/* With room for all copies, so that check.c knows that each region gets its second one. */
-static void make_mirrored(Params *p, SimRng *r)
-{
-    p->imds = IMDS_MAX;
-    p->region_blocks_max = REGION_MAX / 4096;
-    p->pool_bytes = 640 * 4096;
-    p->no_memory_ppm = 0;
-    p->imd_regions_max = 200;
-    p->sessions_max = 256;
-    p->cmd_opens_max = 64;
-    p->cmd_regions_max = 1024;
-    p->fallback_ppm /= 2;
-    p->refraction_ns = sim_rng_spread(r, 5, 100) * NS_PER_MS;
-    p->reopen_ns = ms(r, 50, 300);
-    p->transfer_deadline_ns = ms(r, 100, 300);
-    choose_faults(p, r,
-                  1u << FAULT_CUT | 1u << FAULT_IMD_CRASH | 1u << FAULT_IMD_LEAVE |
-                      1u << FAULT_IMD_PAUSE | 1u << FAULT_THREAD_PAUSE | 1u << FAULT_CMD_CRASH |
-                      1u << FAULT_CLIENT_KILL_WRITING);
-    p->faults[FAULT_IMD_CRASH] += 3;
-    p->faults[FAULT_IMD_PAUSE] += 3;
-}
-
-static void scenario_mirrors(Params *p, SimRng *r)
-{
-    make_mirrored(p, r);
-    p->popular_ppm = 800000;
-    p->weights[DO_READ] = 60;
-    p->weights[DO_WRITE] = (unsigned)sim_rng_below(r, 30);
-    p->weights[DO_CLOSE] = 1 + (unsigned)sim_rng_below(r, 3);
-    p->weights[DO_CHANGE_FILE] = (unsigned)sim_rng_below(r, 3);
-    p->duration_ns = sim_rng_between(r, 3000, 10000) * NS_PER_MS;
-    p->fault_every_ns = sim_rng_spread(r, 300, 2000) * NS_PER_MS;
-    p->fault_long_ns = sim_rng_spread(r, 100, 2000) * NS_PER_MS;
-}
-
-static void scenario_copies(Params *p, SimRng *r)
-{
-    scenario_contention(p, r);
-    make_mirrored(p, r);
-    p->region_blocks_max = (unsigned)sim_rng_between(r, 2, 6);
-    p->duration_ns = 1500 * NS_PER_MS + 400 * p->link.delay_ns;
-    p->fault_every_ns = sim_rng_spread(r, 50, 300) * NS_PER_MS;
-    p->fault_long_ns = sim_rng_spread(r, 10, 300) * NS_PER_MS;
-}
-
-/* After choose_calls(), which gives these scenarios none of them, and choose_lies(). */
-static void choose_mirrors(Params *p, uint64_t seed)
-{
-    SimRng rng, *r = &rng;
-    sim_rng_init(r, seed, 0x6d6972);
-    if (p->scenario != SCENARIO_MIRRORS && p->scenario != SCENARIO_COPIES)
-        return;
-    p->mirror_ppm = sim_rng_below(r, 4) ? 1000000 : 700000;
-    p->stripe_ppm = sim_rng_below(r, 3) ? 0 : (uint32_t)sim_rng_below(r, 900000);
-    p->async = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 1, ASYNC_MAX) : 0;
-    p->weights[DO_ASYNC] = p->async ? (unsigned)sim_rng_between(r, 5, 40) : 0;
-    p->prefetch_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 500000) : 0;
-    p->weights[DO_OFFER] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 3, 30) : 0;
-    p->weights[DO_DISCARD] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 3, 30) : 0;
-    p->one_by_one = sim_rng_below(r, 4) != 0;
-    if (p->one_by_one) {
-        p->back_ns = 2 * p->transfer_deadline_ns + sim_rng_spread(r, 10, 500) * NS_PER_MS;
-        p->faults[FAULT_CUT] = p->faults[FAULT_CMD_CRASH] = 0;
-        p->limit_every_ns = p->reclaim_every_ns = TIME_NEVER;
-        p->link.loss_ppm %= 30000;
-        p->link.bytes_per_s = 0;
-    }
-    if (p->scenario == SCENARIO_COPIES) { /* checks hide what a stale copy returns */
-        p->lie_every_ns = TIME_NEVER;
-        p->checked = sim_rng_below(r, 4) == 0;
-    } else if (p->lie_every_ns != TIME_NEVER) {
-        p->lie_every_ns = sim_rng_spread(r, 2, 50) * NS_PER_MS;
-    }
-}
-
-/* With room elsewhere for all that leaves a host. */
-static void scenario_drains(Params *p, SimRng *r)
-{
-    make_mirrored(p, r);
-    p->alive_ns = ms(r, 20, 200);
-    p->popular_ppm = 500000;
-    p->hot_ppm = (unsigned)sim_rng_below(r, 1000000);
-    p->weights[DO_READ] = 60;
-    p->weights[DO_WRITE] = (unsigned)sim_rng_below(r, 60);
-    p->weights[DO_CLOSE] = 1 + (unsigned)sim_rng_below(r, 3);
-    p->weights[DO_CHANGE_FILE] = (unsigned)sim_rng_below(r, 3);
-    p->retain_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 1000000) : 0;
-    p->duration_ns = sim_rng_between(r, 2000, 8000) * NS_PER_MS;
-    p->fault_every_ns = sim_rng_below(r, 3) ? sim_rng_spread(r, 200, 4000) * NS_PER_MS : TIME_NEVER;
-    p->fault_long_ns = sim_rng_spread(r, 50, 2000) * NS_PER_MS;
-}
-
-/* Of all scenarios in which memory may be lost some seeds have drains, too. */
-static void choose_drains(Params *p, uint64_t seed)
-{
-    SimRng rng, *r = &rng;
-    sim_rng_init(r, seed, 0x647261);
-    bool own = p->scenario == SCENARIO_DRAINS;
-    bool mirrors = p->scenario == SCENARIO_MIRRORS || p->scenario == SCENARIO_COPIES;
-    /* Where silence is timed, a read stays with the host that it was begun with. */
-    bool timed = p->scenario == SCENARIO_SILENT || p->scenario == SCENARIO_TRICKLE;
-    p->drain_every_ns = TIME_NEVER;
-    if (p->imds < (mirrors ? 3u : 2u) || p->calm || timed || (!own && sim_rng_below(r, 4) > 0))
-        return;
-    p->drain_every_ns = sim_rng_spread(r, 100, 3000) * NS_PER_MS;
-    p->drains_max = p->imds - 1 - mirrors;
-    p->drain_rate = sim_rng_below(r, 2) ? 0 : sim_rng_spread(r, 10000, 10000000);
-    if (!own)
-        return;
-    p->mirror_ppm = sim_rng_below(r, 3) ? 0 : (uint32_t)sim_rng_below(r, 1000000);
-    p->stripe_ppm = sim_rng_below(r, 2) ? 0 : (uint32_t)sim_rng_below(r, 900000);
-    p->async = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 1, ASYNC_MAX) : 0;
-    p->weights[DO_ASYNC] = p->async ? (unsigned)sim_rng_between(r, 5, 40) : 0;
-    p->weights[DO_OFFER] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 3, 30) : 0;
-    p->weights[DO_DISCARD] = sim_rng_below(r, 4) ? 0 : (unsigned)sim_rng_between(r, 3, 30);
-    if (sim_rng_below(r, 2)) /* a stale copy shows where nothing checks it */
-        p->checked = p->lie_every_ns != TIME_NEVER;
 }
 
 void params_choose(Params *p, uint64_t seed, int scenario)
@@ -767,12 +648,12 @@ void params_choose(Params *p, uint64_t seed, int scenario)
     choose_files(p, r);
     choose_timers(p, r);
     choose_limits(p, r);
-    choose_faults(p, r, UINT32_MAX);
+    params_choose_faults(p, r, UINT32_MAX);
     p->stranger_ppm = 300000;
     p->no_memory_ppm = sim_rng_below(r, 12) ? 0 : (uint32_t)sim_rng_spread(r, 100, 50000);
     static void (*const biased[SCENARIO_COUNT])(Params *, SimRng *) = {
         [SCENARIO_PAUSES] = scenario_pauses,     [SCENARIO_AMNESIA] = scenario_amnesia,
-        [SCENARIO_RETAIN] = scenario_retain,     [SCENARIO_CONTENTION] = scenario_contention,
+        [SCENARIO_RETAIN] = params_retain,       [SCENARIO_CONTENTION] = params_contention,
         [SCENARIO_FILE] = scenario_file,         [SCENARIO_HOSTS] = scenario_hosts,
         [SCENARIO_CHURN] = scenario_churn,       [SCENARIO_END] = scenario_end,
         [SCENARIO_SILENCE] = scenario_silence,   [SCENARIO_RECLAIM] = scenario_reclaim,
@@ -781,8 +662,9 @@ void params_choose(Params *p, uint64_t seed, int scenario)
         [SCENARIO_WRITERS] = scenario_writers,   [SCENARIO_SECONDS] = scenario_seconds,
         [SCENARIO_OFFERS] = scenario_offers,     [SCENARIO_TRICKLE] = scenario_trickle,
         [SCENARIO_CAPPED] = scenario_capped,     [SCENARIO_MANAGERS] = scenario_managers,
-        [SCENARIO_PRESSURE] = scenario_pressure, [SCENARIO_MIRRORS] = scenario_mirrors,
-        [SCENARIO_COPIES] = scenario_copies,     [SCENARIO_DRAINS] = scenario_drains};
+        [SCENARIO_PRESSURE] = scenario_pressure, [SCENARIO_MIRRORS] = params_mirrors,
+        [SCENARIO_COPIES] = params_copies,       [SCENARIO_DRAINS] = params_drains,
+        [SCENARIO_CARRIES] = params_carries};
     if (p->scenario == SCENARIO_CALM) {
         make_calm(p);
         p->calm_manager = true;
@@ -792,8 +674,8 @@ void params_choose(Params *p, uint64_t seed, int scenario)
     choose_calls(p, seed);
     choose_owners(p, seed);
     choose_lies(p, seed);
-    choose_mirrors(p, seed);
-    choose_drains(p, seed);
+    params_choose_mirrors(p, seed);
+    params_choose_drains(p, seed);
     choose_writers(p, seed);
     shells_choose(p, seed);
     if (p->scenario != SCENARIO_CONTENTION && p->think_ns < 50 * NS_PER_US)

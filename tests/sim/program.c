@@ -685,6 +685,7 @@ static void program_next(Thread *t)
                                                       [DO_ASYNC] = do_async,
                                                       [DO_OFFER] = do_offer,
                                                       [DO_DISCARD] = do_discard,
+                                                      [DO_CARRY] = program_carry,
                                                       [DO_EXIT] = do_exit};
     Process *p = t->process;
     const unsigned *weights = p->world->p.weights;
@@ -756,6 +757,7 @@ bool process_idle(const Process *p)
 
 void program_forget(Process *p)
 {
+    p->carried_count = 0;
     for (unsigned i = 0; i < THREADS_MAX * ASYNC_MAX; i++) {
         Thread *a = &p->async[i / ASYNC_MAX][i % ASYNC_MAX];
         if (a->in_call && a->desc && a->op == DO_WRITE)

@@ -164,6 +164,7 @@ static void open_over(Thread *t)
         return;
     }
     memset(d->seen, 0, sizeof d->seen);
+    d->reused = info.reused;
     if (program_mirrored(d)) {
         cover(w, COVER_MIRRORED_OPENS);
         cover_add(w, COVER_MIRRORED_BOTH, all_active(t));
@@ -364,13 +365,14 @@ static void check_prompt(Thread *t)
 void program_call_over(Thread *t)
 {
     static void (*const over[DO_COUNT])(Thread *) = {
-        [DO_OPEN] = open_over,   [DO_READ] = read_over,      [DO_WRITE] = write_over,
-        [DO_CLOSE] = close_over, [DO_SYNC] = sync_over,      [DO_BAD] = bad_over,
-        [DO_OFFER] = offer_over, [DO_DISCARD] = discard_over};
+        [DO_OPEN] = open_over,   [DO_READ] = read_over,       [DO_WRITE] = write_over,
+        [DO_CLOSE] = close_over, [DO_SYNC] = sync_over,       [DO_BAD] = bad_over,
+        [DO_OFFER] = offer_over, [DO_DISCARD] = discard_over, [DO_CARRY] = program_carry_over};
     static const char *const names[DO_COUNT] = {
         [DO_OPEN] = "mopen",   [DO_READ] = "mread",   [DO_WRITE] = "mwrite",
         [DO_CLOSE] = "mclose", [DO_SYNC] = "msync",   [DO_LEAVE] = "leave",
-        [DO_BAD] = "bad call", [DO_OFFER] = "mfillv", [DO_DISCARD] = "mdiscard"};
+        [DO_BAD] = "bad call", [DO_OFFER] = "mfillv", [DO_DISCARD] = "mdiscard",
+        [DO_CARRY] = "carry"};
     World *w = t->process->world;
     story(w, "client%u.%u %s -> %zd%s%s", t->process->index, t->index, names[t->op], t->call.result,
           t->call.result < 0 ? ": " : "",

@@ -151,6 +151,10 @@ void script_next(Thread *t)
     if (t->index != 0)
         return;
     t->must_hit = false;
+    if (p->carried_count > 0) {
+        program_carry_close(t);
+        return;
+    }
     switch ((enum ScriptStep)p->script_step) {
     case SCRIPT_READ:
     case SCRIPT_READ_MORE:

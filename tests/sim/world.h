@@ -28,6 +28,7 @@
 
 enum {
     CLIENTS_MAX = 3,
+    CARRIED_MAX = 2 * 3, /* regions at once, by a program */
     THREADS_MAX = 3,
     IMDS_MAX = 3,
     IMD_THREADS_MAX = 2,
@@ -83,6 +84,7 @@ enum Scenario {
     SCENARIO_MIRRORS,  /* regions of two copies, whose hosts die and freeze one after the other */
     SCENARIO_COPIES,   /* ... with a few hot blocks, all threads on them, late duplicates */
     SCENARIO_DRAINS,   /* hosts are taken out of service, and open regions leave them */
+    SCENARIO_CARRIES,  /* ... and regions that are kept for a next run */
     SCENARIO_COUNT
 };
 
@@ -112,6 +114,7 @@ enum ProgramOp {
     DO_ASYNC, /* calls that the thread does not wait for */
     DO_OFFER, /* mfillv of what the file holds at that instant */
     DO_DISCARD,
+    DO_CARRY, /* a region that is kept on a host which is being drained */
     DO_EXIT,  /* an orderly end, then a new run */
     DO_LEAVE, /* part of it */
     DO_COUNT
@@ -276,13 +279,14 @@ typedef struct Desc {
     unsigned flags;
     unsigned users;
     bool lost, killed_writing;
-    bool written;      /* since the opening */
-    Stamp stamp;       /* at the opening */
-    bool must_open;    /* nothing excuses a failure */
-    bool leased;       /* at the opening: nobody could write the file */
-    bool retained;     /* at the opening: a host kept it, with the same stamp, ... */
-    bool stale;        /* ... or with another */
-    bool dead;         /* it was seen without any memory */
+    bool written;   /* since the opening */
+    Stamp stamp;    /* at the opening */
+    bool must_open; /* nothing excuses a failure */
+    bool leased;    /* at the opening: nobody could write the file */
+    bool retained;  /* at the opening: a host kept it, with the same stamp, ... */
+    bool stale;     /* ... or with another */
+    bool reused;    /* it was found there: what the host has of it is a belief, until it is read */
+    bool dead;      /* it was seen without any memory */
     unsigned discards; /* that have begun */
     uint64_t read; /* the memory it had when the script read it last; 0: not all of it had any */
     uint64_t filled_bytes; /* when it was last looked at */
@@ -369,6 +373,8 @@ struct Process {
     Thread async[THREADS_MAX][ASYNC_MAX];
     unsigned threads_count;
     Desc descs[DESCS_MAX];
+    int carried[CARRIED_MAX]; /* descriptors of regions that leave a host by carry.c */
+    unsigned carried_count;
     bool wake_pending, background_pending;
     bool kill_when_writing;
     ClientStats last; /* counted into the coverage already */
@@ -640,6 +646,10 @@ void program_think(Thread *t);
 bool process_idle(const Process *p);
 void program_file_released(Process *p, SimHandle *h);
 void program_forget(Process *p); /* killed: watches end */
+/* Takes a kept region, or closes one that it has taken. */
+void program_carry(Thread *t);
+void program_carry_close(Thread *t); /* carried_count > 0 */
+void program_carry_over(Thread *t);
 void program_change_file(Thread *t);
 void program_read_all(Thread *t, Desc *d);
 void program_write_all(Thread *t, Desc *d);
