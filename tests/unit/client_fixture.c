@@ -558,6 +558,20 @@ void assert_reads_file(int rd, uint64_t region_offset, off_t offset, size_t len)
     assert_memory_equal(buf, w.file + region_offset + offset, len);
 }
 
+void assert_reads_without_file(int rd, size_t len)
+{
+    uint64_t before = w.file_bytes;
+    assert_reads_file(rd, 0, 0, len);
+    assert_int_equal(w.file_bytes, before);
+}
+
+void write_some(int rd, off_t at, size_t len, uint8_t value)
+{
+    static uint8_t data[FILE_BYTES];
+    memset(data, value, len);
+    assert_int_equal(write_at(rd, at, data, len), len);
+}
+
 /* ---- set-up --------------------------------------------------------------------------------- */
 
 /* No thread is there to keep out; that the lock is taken and given back in turn can be seen. */

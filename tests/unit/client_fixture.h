@@ -164,6 +164,9 @@ ClientRegionInfo info(int rd);
 ClientStats stats(void);
 unsigned calls_on(Channel *ch);
 void assert_reads_file(int rd, uint64_t region_offset, off_t offset, size_t len);
+/* The first @len bytes of the file, of which its region at 0 has all in remote memory. */
+void assert_reads_without_file(int rd, size_t len);
+void write_some(int rd, off_t at, size_t len, uint8_t value);
 
 /* ---- set-up --------------------------------------------------------------------------------- */
 

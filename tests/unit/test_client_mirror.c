@@ -57,16 +57,7 @@ static int filled(unsigned flags)
 
 static void assert_reads_no_file(int rd)
 {
-    uint64_t before = w.file_bytes;
-    assert_reads_file(rd, 0, 0, LEN);
-    assert_int_equal(w.file_bytes, before);
-}
-
-static void write_some(int rd, off_t at, size_t len, uint8_t value)
-{
-    static uint8_t data[LEN];
-    memset(data, value, len);
-    assert_int_equal(write_at(rd, at, data, len), len);
+    assert_reads_without_file(rd, LEN);
 }
 
 /* ---- opening and closing -------------------------------------------------------------------- */

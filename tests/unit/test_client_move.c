@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Open regions leave a host that is being drained. */
+#include "libdodo/core_private.h"
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 
@@ -64,16 +65,7 @@ static void pass(uint64_t seconds)
 
 static void assert_reads_no_file(int rd)
 {
-    uint64_t before = w.file_bytes;
-    assert_reads_file(rd, 0, 0, LEN);
-    assert_int_equal(w.file_bytes, before);
-}
-
-static void write_some(int rd, off_t at, size_t len, uint8_t value)
-{
-    static uint8_t data[LEN];
-    memset(data, value, len);
-    assert_int_equal(write_at(rd, at, data, len), len);
+    assert_reads_without_file(rd, LEN);
 }
 
 static void assert_is_on(int rd, uint64_t epoch)
@@ -328,6 +320,21 @@ CASE(move__of_what_there_is_room_for)
     assert_true(w.moves.refused > 0);
 }
 
+/* No descriptor is left for all of the other copies: it stays as it is. */
+CASE(move__without_a_place_for_the_other_copies)
+{
+    w.client->config.regions_max = 1 + STRIPES + STRIPES / 2;
+    int rd = filled(DODO_STRIPE);
+    drain(w.epoch);
+    pass(A_WHILE_S);
+    assert_is_on(rd, w.epoch);
+    assert_int_equal(stats().regions, 1 + STRIPES);
+    assert_reads_no_file(rd);
+    w.client->config.regions_max *= 2;
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+}
+
 CASE(move__is_undone_when_the_host_is_wanted_again)
 {
     int rd = filled(0);
@@ -458,6 +465,26 @@ CHECKED(take__what_is_not_there_does_not_count)
     assert_int_equal(close_rd(rd), 0);
 }
 
+/* A rate counts what is copied, and not what is not there. */
+CHECKED(take__of_little_takes_little_time)
+{
+    int rd = open_at(LEN, 0, DODO_RETAIN | DODO_RDONLY);
+    for (unsigned i = 0; i < 140; i += 40)
+        assert_reads_file(rd, 0, i * 4096, 4096);
+    settle();
+    assert_int_equal(close_rd(rd), 0);
+    w.move_rate = 4096;
+    drain(w.epoch);
+    rd = take(w.epoch, w.last.region);
+    uint64_t begun = w.now;
+    while (info(rd).copies == 2 && w.now < begun + 200 * NS_PER_S)
+        pass(1);
+    assert_is_on(rd, SECOND_EPOCH);
+    assert_in_range(w.now - begun, 3 * NS_PER_S,
+                    12 * NS_PER_S); /* four blocks, the first at once */
+    assert_int_equal(close_rd(rd), 0);
+}
+
 CHECKED(take__a_close_on_the_way_keeps_the_old_one)
 {
     keep_one();
@@ -505,4 +532,18 @@ CHECKED(take__is_refused)
         assert_int_equal(fail_error, cases[i].error);
         assert_int_equal(stats().regions, 0);
     }
+}
+
+CHECKED(take__without_descriptors)
+{
+    w.client->config.regions_max = 1;
+    keep_one();
+    const RegionAddress kept = w.last;
+    assert_int_equal(take(kept.epoch, kept.region), -1); /* there is one, for one copy */
+    assert_int_equal(fail_error, ENOMEM);
+    assert_int_equal(stats().regions, 0);
+    assert_true(open_at(4096, 0, 0) >= 0);
+    assert_int_equal(take(kept.epoch, kept.region), -1); /* there is none */
+    assert_int_equal(fail_error, ENOMEM);
+    assert_int_equal(stats().regions, 1);
 }
