@@ -108,6 +108,7 @@ static void window_take(Call *call, uint64_t now_ns)
     }
     if (r->mirror.twin && r->active && !st->read.beside)
         mirror_asked(r, now_ns);
+    heal_beside(c, st->user.window);
     c->stats.reads_beside_writes += st->read.active && st->read.beside;
     st->read.host = r->host;
     st->run.address = r->address;

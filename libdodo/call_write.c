@@ -405,6 +405,7 @@ static void record_enter(Call *call, uint64_t first, uint64_t last)
     }
     if (RULE(MIRROR_BOTH) && mirror_other(r))
         twin_enter(call_piece(call), call, r->mirror.twin);
+    heal_beside(call->channel->client, st->user.len);
     call->channel->client->stats.writes++;
 }
 

@@ -177,6 +177,13 @@ typedef struct Moves {
     unsigned done_count;
 } Moves;
 
+/* What the program has asked of hosts since a copy's last piece was read (heal.c), which the next
+ * one must not keep waiting for long. */
+typedef struct HealBeside {
+    uint64_t calls, bytes;
+    uint64_t piece_blocks; /* of the last one */
+} HealBeside;
+
 /* What the log (story.h) has said, and waits to say. */
 typedef struct Story {
     enum { MANAGER_NEW, MANAGER_THERE, MANAGER_LOST } manager_is;
@@ -225,6 +232,7 @@ struct Client {
     size_t fill_bytes;
     PrefetchList prefetch;
     Moves moves;
+    HealBeside beside;
     Story story;
     bool alive_due; /* something for cmd to know before the next keep-alive */
     ClientStats stats;

@@ -11,7 +11,11 @@
 
 #include "libdodo/mirror.h"
 
-enum { HEAL_LOOK_BLOCKS = 1 << 18 }; /* looked at in one go, mostly 64 at a time */
+enum {
+    HEAL_LOOK_BLOCKS = 1 << 18, /* looked at in one go, mostly 64 at a time */
+    HEAL_PIECE_CALLS = 2,       /* of the program, as long as which a piece may be, */
+    HEAL_BLOCKS_MIN = 4,        /* ... but this much in any case */
+};
 
 #define HEAL_DELAY_NS (20 * NS_PER_MS) /* what is filled in one copy is mostly so in both soon */
 #define HEAL_WAIT_MAX_NS (10 * NS_PER_S)
@@ -97,11 +101,21 @@ static FillItem *heal_item(const Client *c, const Region *to, uint64_t first, ui
     return item;
 }
 
-/* At once, at most: what the queue has room for. */
+void heal_beside(Client *c, uint64_t bytes)
+{
+    c->beside.calls++;
+    c->beside.bytes += bytes;
+}
+
+/* At once, at most. A call of the program that comes while a piece is under way waits until the
+ * line is free. So a piece is as long as few such calls, and grows while there are none. */
 static uint64_t heal_blocks_max(const Client *c)
 {
+    const HealBeside *b = &c->beside;
     uint64_t room = sub_u64(c->config.fill_queue_bytes, sizeof(FillItem)) / WIRE_BLOCK_SIZE;
-    return min_u64(room, FILL_RUN_BLOCKS);
+    uint64_t most = b->calls > 0 ? HEAL_PIECE_CALLS * (b->bytes / b->calls) / WIRE_BLOCK_SIZE
+                                 : 2 * b->piece_blocks;
+    return min_u64(room, min_u64(max_u64(most, HEAL_BLOCKS_MIN), FILL_RUN_BLOCKS));
 }
 
 /* The first block from @at on that is wanted, or @stop. */
@@ -158,6 +172,7 @@ bool heal_start(Client *c, uint64_t now_ns, FillTarget *ret_from, FillItem **ret
     if (to && heal_may(c) && moves_pace(c, now_ns) <= now_ns)
         *ret_item = heal_next(c, to, now_ns);
     if (*ret_item) {
+        c->beside = (HealBeside){.piece_blocks = heal_blocks_max(c)};
         *ret_from = fill_target(to->mirror.twin);
         c->stats.heals++;
     }

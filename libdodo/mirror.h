@@ -60,6 +60,8 @@ void mirror_rests(Client *c, Region *r);
 /* When there is something to heal; TIME_NEVER: nothing, or not before other fills are made. Under
  * the lock. */
 uint64_t heal_due(Client *c);
+/* The program has asked a host for @bytes: pieces are short beside its calls. */
+void heal_beside(Client *c, uint64_t bytes);
 /* The next piece to be read from @ret_from, for the item's. False: none now. */
 bool heal_start(Client *c, uint64_t now_ns, FillTarget *ret_from, FillItem **ret_item);
 extern const CallOps heal_ops;

@@ -24,6 +24,8 @@ enum { LOOK_REGIONS = 1 << 12 }; /* looked at in one go: the lock is not held fo
  * been started again, and hears of it once more. */
 enum { PERIODS_HELD = 4 };
 
+#define PACE_BEHIND_NS (50 * NS_PER_MS) /* of a drain's rate, if not used, may be used later */
+
 /* ---- which hosts ---------------------------------------------------------------------------- */
 
 static bool drained(const Client *c, uint64_t epoch)
@@ -290,7 +292,8 @@ void moves_copied(Client *c, const Region *to, uint64_t bytes, uint64_t asked_ns
         return;
     m->copied_bytes += bytes;
     if (m->rate > 0)
-        m->pace_ns = time_add(max_u64(m->pace_ns, asked_ns), bytes * NS_PER_S / m->rate);
+        m->pace_ns = time_add(max_u64(m->pace_ns, sub_u64(asked_ns, PACE_BEHIND_NS)),
+                              bytes * NS_PER_S / m->rate);
 }
 
 /* ---- with the manager ----------------------------------------------------------------------- */

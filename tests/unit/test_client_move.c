@@ -245,6 +245,37 @@ CASE(move__keeps_to_the_rate)
     assert_in_range(w.now - begun, 20 * NS_PER_S, 32 * NS_PER_S); /* the last piece is free */
 }
 
+/* Pieces that a region is copied in, beside calls of @bytes; 0: beside none. */
+static uint64_t pieces_beside(size_t bytes)
+{
+    int rd = filled(0);
+    w.move_rate = 20000;
+    drain(w.epoch);
+    for (unsigned i = 0; i < 5000 && stats().moves == 0; i++) {
+        if (bytes > 0)
+            assert_reads_file(rd, 0, 0, bytes);
+        pass_ms(20);
+    }
+    assert_is_on(rd, SECOND_EPOCH);
+    return stats().heals;
+}
+
+/* A call waits until the piece that came before it has left the line. */
+CASE(move__in_short_pieces_beside_short_calls)
+{
+    assert_in_range(pieces_beside(8000), LEN / 16384, LEN / 16384 + 2);
+}
+
+CASE(move__in_longer_pieces_beside_longer_calls)
+{
+    assert_in_range(pieces_beside(65536), LEN / 131072, LEN / 131072 + 2);
+}
+
+CASE(move__in_long_pieces_beside_no_calls)
+{
+    assert_in_range(pieces_beside(0), 1, 6);
+}
+
 CASE(move__the_old_host_dies_on_the_way)
 {
     int rd = on_its_way(DODO_FALLBACK);
