@@ -12,12 +12,10 @@
 static void alive_step(Call *call, uint64_t now_ns);
 static void claim_step(Call *call, uint64_t now_ns);
 static void fill_step(Call *call, uint64_t now_ns);
-static void reopen_step(Call *call, uint64_t now_ns);
 static void report_step(Call *call, uint64_t now_ns);
 static const CallOps alive_ops = {.step = alive_step};
 static const CallOps claim_ops = {.step = claim_step};
 static const CallOps fill_ops = {.step = fill_step};
-static const CallOps reopen_ops = {.step = reopen_step};
 static const CallOps report_ops = {.step = report_step};
 
 static void manager_heard(Client *c)
@@ -312,114 +310,6 @@ static void look_begin(Channel *ch, uint64_t now_ns)
     call->state->read.edges = buf;
     call->state->read.asked_ns = now_ns;
     run_read(call, &copy.host, &copy.address, 0, buf, len, now_ns);
-}
-
-/* ---- FALLBACK regions ----------------------------------------------------------------------- */
-
-/* The first that still wants memory, or NULL. */
-static Region *first_idle(ListNode *list)
-{
-    LIST_FOREACH(node, list) {
-        Region *r = CONTAINER_OF(node, Region, idle);
-        if (region_wants_memory(r))
-            return r;
-        list_remove(&r->idle); /* it is being closed, or its last member is lost: for good */
-    }
-    return NULL;
-}
-
-/* The inactive FALLBACK region or member whose time has come, or NULL; and the time of the next
- * one. Those that nothing remote serves go first. */
-static Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns)
-{
-    *ret_next_ns = TIME_NEVER;
-    if (c->manager.count == 0 && !c->manager.named)
-        return NULL;
-    Region *r = first_idle(&c->idle), *lone = first_idle(&c->lone);
-    uint64_t lone_ns = max_u64(c->copies_until_ns, c->refraction_until_ns);
-    if (r)
-        *ret_next_ns = max_u64(r->reopen_ns, c->refraction_until_ns);
-    if (r && *ret_next_ns <= now_ns)
-        return r;
-    if (lone)
-        lone_ns = max_u64(lone->reopen_ns, lone_ns);
-    if (lone)
-        *ret_next_ns = min_u64(*ret_next_ns, lone_ns);
-    return lone && lone_ns <= now_ns ? lone : NULL;
-}
-
-static void reopen_start(Channel *ch, uint64_t now_ns)
-{
-    Client *c = ch->client;
-    uint8_t body[WIRE_BODY_MAX];
-    uint64_t next, apart = 0;
-    bool fresh = false;
-    size_t n = 0;
-    int rd = -1;
-    client_lock(c);
-    Region *r = reopen_due(c, now_ns, &next);
-    uint64_t id = r ? numbers_take(&c->ids) : 0;
-    if (id) {
-        const Region *twin = mirror_other(r);
-        apart = twin ? twin->address.epoch : 0;
-        fresh = move_target(c, r) && twin->retainable;
-        /* Never a retained region: the file may have been written since. */
-        n = open_body(c, &r->key, &r->stamp, r->file_offset, r->len, r->flags,
-                      fresh ? REGION_RETAIN | REGION_FRESH : 0, apart, now_ns, body);
-        rd = r->rd;
-    }
-    if (r) /* also when all ids are in use: its turn comes again */
-        client_region_idle(c, r, now_ns);
-    client_unlock(c);
-    if (!id)
-        return;
-    Call *call = call_own(ch, OWN_REOPEN, &reopen_ops);
-    call->state->rd = rd;
-    call->state->open.apart = apart;
-    call->state->open.fresh = fresh;
-    run_request(call, id, OP_OPEN, body, n, &c->config.request, now_ns);
-}
-
-/* Under the lock. A second copy that finds no room keeps nobody from asking for a first one. */
-static void reopen_refract(Client *c, bool got, bool copy, uint64_t now_ns)
-{
-    if (got)
-        client_refract_end(c, copy);
-    else if (copy)
-        client_refract_copies(c, now_ns);
-    else
-        client_refract(c, now_ns);
-}
-
-static void reopen_step(Call *call, uint64_t now_ns)
-{
-    Client *c = call->channel->client;
-    CallState *st = call->state;
-    OpOpenReply reply;
-    enum RunResult result = run_step(call, now_ns);
-    if (result == RUN_RUNNING)
-        return;
-    const Request *q = &st->u.request;
-    bool got = result == RUN_DONE && open_answer(c, q, &reply) == OPEN_ANSWER_GOOD;
-    client_lock(c);
-    Region *r = client_region(c, st->rd);
-    bool together = got && r && mirror_together(r, reply.address.epoch);
-    if (r)
-        move_answered(c, r, got);
-    bool back = got && r && region_wants_memory(r) && !together;
-    if (back) {
-        client_region_activate(c, r, &reply, false, now_ns);
-        r->retainable = st->open.fresh; /* else it was not asked for as one, and cannot be */
-    }
-    reopen_refract(c, got && !together, st->open.apart, now_ns);
-    c->manager_late &= result != RUN_DONE && result != RUN_REFUSED;
-    numbers_end(&c->ids, st->id);
-    c->alive_due = true; /* what was not taken is not claimed, and so is freed */
-    client_unlock(c);
-    if (back)
-        story_back(c, st->rd, now_ns);
-    c->hooks.wake(c->hooks.ctx);
-    call_finish(call, 0, 0, NULL);
 }
 
 /* ---- reports ----------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "dodo/dodo.h"
-#include "libdodo/core_private.h"
+#include "libdodo/sharing.h"
 #include "libdodo/story.h"
 
 /* ---- mclose --------------------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ static void close_end(Call *call, int result, int error, const char *reason)
 /* A FALLBACK region does not fail because it lost its memory. */
 static void close_reclaimed(Call *call, const char *reason)
 {
-    if (call->region->flags & DODO_FALLBACK)
+    if ((call->region->flags & DODO_FALLBACK) || call->region->sharing.waits)
         close_end(call, 0, 0, NULL);
     else
         close_end(call, -1, EINVAL, reason);
@@ -57,13 +57,16 @@ static void close_wait(Call *call)
     Region *r = call->region;
     client_lock(c);
     bool busy = r->refs > 0, release = retain_may_release(r), active = r->active;
+    bool guest = r->sharing.guest;
     client_unlock(c);
     call->need = busy ? NEED_BLOCKED : NEED_NETWORK;
     if (busy)
         return;
     if (!active)
         close_reclaimed(call, "the region had been reclaimed already");
-    else if (release) {
+    else if (guest) {
+        close_end(call, 0, 0, NULL); /* the other process claims it */
+    } else if (release) {
         call->phase = CLOSE_SYNC;
         call_need_file(call, NEED_FILE_SYNC, r->file, NULL, 0, 0);
     } else
@@ -77,7 +80,8 @@ static void close_keep(Call *call)
     Client *c = call->channel->client;
     CallState *st = call->state;
     call->phase = CLOSE_SEND;
-    if (!st->kept.release || !c->config.block_sum || call->region->carried)
+    if (!st->kept.release || !c->config.block_sum || call->region->carried ||
+        !(call->region->flags & DODO_RETAIN)) /* those who share it know */
         return;
     client_lock(c);
     st->kept.record = checks_record(c, call->region, &st->kept.stamp, &st->kept.len);
@@ -101,6 +105,8 @@ static void close_send(Call *call, uint64_t now_ns)
                      .mode = st->kept.release ? CLOSE_RELEASE : CLOSE_FREE,
                      .stamp = st->kept.stamp};
     uint64_t id = active ? numbers_take(&c->ids) : 0;
+    if (id)
+        share_withdraw(r);
     client_unlock(c);
     if (!active) {
         close_reclaimed(call, "the region was reclaimed just now");

@@ -9,6 +9,7 @@
 
 #include "dodo/dodo.h"
 #include "libdodo/mirror.h"
+#include "libdodo/sharing.h"
 
 enum DiscardPhase { DISCARD_ENTER, DISCARD_RUN };
 
@@ -135,7 +136,7 @@ static bool part_enter(Call *call)
     Region *r = call->region;
     uint64_t first = block_of(st->user.offset), last = block_of(st->user.offset + st->user.len - 1);
     client_lock(c);
-    bool wanted = (r->active || mirror_other(r)) && st->user.len > 0;
+    bool wanted = (r->active || mirror_other(r)) && st->user.len > 0 && share_for_oneself(r);
     bool wait = wanted && RULE(WRITES_SERIALIZED) && region_write_overlaps(r, first, last);
     if (wait) {
         c->stats.blocked++;

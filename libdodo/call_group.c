@@ -228,7 +228,8 @@ static void vector_start(Call *call, Channel *ch, enum VectorKind kind, int rd, 
     client_lock(c);
     Region *r = client_user_region(c, rd);
     if (r) {
-        alive = region_active(r) || (region_file_serves(r) && kind != VECTOR_OFFER);
+        alive =
+            region_active(r) || region_waits(r) || (region_file_serves(r) && kind != VECTOR_OFFER);
         wrong = vector_wrong(r, kind, offset, sane);
         if (!wrong && len > r->len - (uint64_t)offset)
             len = r->len - (uint64_t)offset;

@@ -74,6 +74,19 @@ static uint64_t whole_blocks(const Region *r, const CallState *st, uint64_t *ret
     return end == r->len ? end : end / WIRE_BLOCK_SIZE * WIRE_BLOCK_SIZE;
 }
 
+/* The region has no memory: it is lost, or another process is about to open it. */
+static void offer_nowhere(Call *call, const char *reason)
+{
+    Client *c = call->channel->client;
+    client_lock(c);
+    bool waits = region_waits(region_top(call->region));
+    client_unlock(c);
+    if (waits)
+        offer_end(call, 0, 0, NULL);
+    else
+        offer_end(call, -1, ENOMEM, reason);
+}
+
 /* Offers the next window, or ends the call. */
 static void offer_window(Call *call, uint64_t now_ns)
 {
@@ -108,7 +121,7 @@ static void offer_window(Call *call, uint64_t now_ns)
         checks_read(r, &sums, counter);
     client_unlock(c);
     if (!active) {
-        offer_end(call, -1, ENOMEM, "the region's host is lost");
+        offer_nowhere(call, "the region's host is lost");
     } else if (beside) {
         offer_end(call, 0, 0, NULL);
     } else {
@@ -151,8 +164,8 @@ static bool offer_lost(Call *call, enum RunResult result, uint64_t now_ns)
     call->phase = OFFER_ENTER;
     if (turns)
         return true;
-    offer_end(call, -1, ENOMEM,
-              loss_of_host(loss) ? "the region's host is lost" : "the region's host refuses");
+    offer_nowhere(call,
+                  loss_of_host(loss) ? "the region's host is lost" : "the region's host refuses");
     return false;
 }
 

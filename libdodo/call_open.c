@@ -10,9 +10,10 @@
 
 #include "dodo/dodo.h"
 #include "libdodo/mirror.h"
+#include "libdodo/sharing.h"
 #include "libdodo/story.h"
 
-enum OpenPhase { OPEN_ENTER, OPEN_LOADING };
+enum OpenPhase { OPEN_ENTER, OPEN_JOINING, OPEN_LOADING };
 
 size_t open_body(const Client *c, const FileKey *key, const Stamp *stamp, uint64_t offset,
                  uint64_t len, unsigned flags, uint32_t keep, uint64_t apart, uint64_t now_ns,
@@ -37,9 +38,18 @@ static void open_fail(Call *call, int error, const char *reason, uint64_t now_ns
     if (!call->parent)
         story_refused(c, st->open.given.inode, st->open.offset, st->open.len, error, reason,
                       now_ns);
+    Share *share = call->parent ? NULL : st->open.share.share;
     call_finish(call, -1, error, reason);
+    if (share)
+        c->hooks.share_end(c->hooks.ctx, share);
     if (file)
         c->hooks.file_release(c->hooks.ctx, file);
+}
+
+/* The checksums are those that other processes have found. */
+static bool open_knows(const CallState *st)
+{
+    return st->open.share.share && !st->open.share.made;
 }
 
 /* The region has its memory. Blocks of a former opening are trusted as far as the record of them
@@ -49,8 +59,9 @@ static void open_activate(Call *call, Region *r, const OpOpenReply *reply, uint6
     Client *c = call->channel->client;
     const CallState *st = call->state;
     client_region_activate(c, r, reply, reply->reused, now_ns);
-    if (r->reused && c->config.block_sum)
+    if (r->reused && c->config.block_sum && !open_knows(st))
         r->reused = checks_restore(r, st->kept.record, st->kept.len);
+    share_publish(r);
 }
 
 /* A member of a region that is being made. A host that has the other copy already is of no use. */
@@ -60,14 +71,16 @@ static void open_install_member(Call *call, const OpOpenReply *reply, uint64_t n
     Region *r = call->region;
     client_lock(c);
     bool together = mirror_together(r, reply->address.epoch);
-    if (together) {
+    if (together)
         client_refract_copies(c, now_ns);
-    } else {
+    else
         open_activate(call, r, reply, now_ns);
-        client_refract_end(c, r->mirror.second);
+    if (!r->sharing.guest) {
+        if (!together)
+            client_refract_end(c, r->mirror.second);
+        numbers_end(&c->ids, call->state->id);
+        c->alive_due = true;
     }
-    numbers_end(&c->ids, call->state->id);
-    c->alive_due = true;
     client_unlock(c);
     call_finish(call, together ? -1 : 0, together ? ENOMEM : 0,
                 together ? "the manager named the host of the other copy" : NULL);
@@ -94,16 +107,19 @@ static void open_install(Call *call, const OpOpenReply *reply, const char *reaso
         r->inode = st->open.given.inode;
         r->stamp = st->open.given.stamp;
         r->retainable = st->open.given.retainable;
-        if (c->manager_late)
+        share_join(c, r, &st->open, now_ns);
+        if (r->sharing.waits)
+            reason = story_waiting;
+        else if (c->manager_late)
             client_region_ask(c, r, now_ns);
         else
             client_region_idle(c, r, now_ns);
         if (reply)
             open_activate(call, r, reply, now_ns);
     }
-    if (reply)
+    if (reply && st->open.turn != SHARE_GUEST) {
         client_refract_end(c, false);
-    if (reply) { /* the id is settled in the moment in which the region joins the claims */
+        /* the id is settled in the moment in which the region joins the claims */
         numbers_end(&c->ids, st->id);
         c->alive_due = true;
     }
@@ -193,7 +209,7 @@ static void open_answered(Call *call, uint64_t now_ns)
             now_ns);
         return;
     }
-    if (reply.reused && c->config.block_sum && open_load(call, &reply))
+    if (reply.reused && c->config.block_sum && !open_knows(call->state) && open_load(call, &reply))
         return;
     open_install(call, &reply, NULL, now_ns);
     c->hooks.wake(c->hooks.ctx);
@@ -242,7 +258,8 @@ static bool open_begin(Call *call, uint64_t now_ns)
     bool fallback = (st->open.flags & DODO_FALLBACK) || twin, late = fallback && c->manager_late;
     uint64_t id = refracting || late ? 0 : numbers_take(&c->ids);
     uint8_t body[WIRE_BODY_MAX];
-    bool keep = (st->open.flags & DODO_RETAIN) && st->open.given.retainable;
+    bool keep =
+        ((st->open.flags & DODO_RETAIN) || st->open.share.share) && st->open.given.retainable;
     size_t n =
         open_body(c, &st->open.given.key, &st->open.given.stamp, st->open.offset, st->open.len,
                   st->open.flags, keep ? REGION_RETAIN : 0, st->open.apart, now_ns, body);
@@ -267,10 +284,71 @@ static bool open_begin(Call *call, uint64_t now_ns)
     return true;
 }
 
+/* ---- those who read the same --------------------------------------------------------------- */
+
+/* True: the call waits for what it has asked for. */
+static bool join_begin(Call *call)
+{
+    CallState *st = call->state;
+    if (st->open.asked || !share_wanted(call->channel->client, &st->open.given, st->open.flags))
+        return false;
+    st->open.asked = true;
+    st->open.share.name =
+        share_name(&st->open.given.key, &st->open.given.stamp, st->open.offset, st->open.len);
+    call->phase = OPEN_JOINING;
+    call_need_file(call, NEED_SHARE, st->open.given.file, (uint8_t *)&st->open.share,
+                   sizeof st->open.share, 0);
+    return true;
+}
+
+/* A member that waits is no failure. */
+static void join_wait(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    if (!call->parent) {
+        open_install(call, NULL, NULL, now_ns);
+        return;
+    }
+    call_finish(call, 0, 0, NULL);
+    c->hooks.wake_background(c->hooks.ctx);
+}
+
+static void joined(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Share *share = st->open.share.share;
+    OpOpenReply place = {0};
+    call->phase = OPEN_ENTER;
+    if (!share)
+        return;
+    share->opener = st->open.share.opener;
+    st->open.turn = share_turn(share, NULL, &place);
+    if (st->open.turn == SHARE_ALONE) {
+        st->open.share = (ShareAsk){0};
+        c->hooks.share_end(c->hooks.ctx, share);
+        return;
+    }
+    if (call->parent) {
+        client_lock(c);
+        share_join(c, call->region, &st->open, now_ns);
+        client_unlock(c);
+    }
+    place.reused = true;
+    if (st->open.turn == SHARE_GUEST)
+        open_install(call, &place, NULL, now_ns);
+    else if (st->open.turn == SHARE_WAIT)
+        join_wait(call, now_ns);
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
 static void call_open_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
-    if (call->phase == OPEN_LOADING || (st->run.kind == RUN_NONE && !open_begin(call, now_ns)))
+    if (call->phase != OPEN_ENTER || join_begin(call))
+        return;
+    if (st->run.kind == RUN_NONE && !open_begin(call, now_ns))
         return;
     Client *c = call->channel->client;
     switch (run_step(call, now_ns)) {
@@ -302,6 +380,10 @@ static void call_open_file(Call *call, const FileResult *result, uint64_t now_ns
     Client *c = call->channel->client;
     CallState *st = call->state;
     const OpOpenReply reply = st->open.reply;
+    if (call->phase == OPEN_JOINING) {
+        joined(call, now_ns);
+        return;
+    }
     st->kept.len = result->count > 0 ? (size_t)result->count : 0;
     open_install(call, &reply, NULL, now_ns);
     c->hooks.wake(c->hooks.ctx);

@@ -15,6 +15,7 @@
 #include "dodo/dodo.h"
 #include "libdodo/mirror.h"
 #include "libdodo/misses.h"
+#include "libdodo/sharing.h"
 
 enum ReadPhase { READ_ENTER, READ_REMOTE, READ_MISSES, READ_FILE };
 
@@ -130,6 +131,7 @@ static void window_look(Call *call, uint64_t now_ns)
         st->user.window = most;
     uint64_t first = block_of(read_window_start(st));
     uint64_t last = block_of(read_window_start(st) + st->user.window - 1);
+    share_look(c, call->region, now_ns);
     call->region = mirror_reader(c, call->region, first, last, now_ns);
     st->read.turns = 0;
     window_take(call, now_ns);

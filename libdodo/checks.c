@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "libdodo/mirror.h"
+#include "libdodo/sharing.h"
 
 /* ---- under the lock ------------------------------------------------------------------------- */
 
@@ -24,6 +25,11 @@ void checks_begin(Client *c, Region *r)
     checks_end(r);
     if (!c->config.block_sum)
         return;
+    if (region_shares(r)) {
+        r->blocks.seed = r->sharing.share->map->seed;
+        r->blocks.checks = r->sharing.share->map->checks;
+        return;
+    }
     const Region *twin = mirror_other(r); /* with the same seed a sum is good for both */
     bool shared = twin && twin->blocks.checks;
     r->blocks.seed = shared ? twin->blocks.seed : env_random_u64(&c->env);
@@ -42,7 +48,8 @@ void checks_want(Client *c, Region *r)
 
 void checks_end(Region *r)
 {
-    free(r->blocks.checks);
+    if (!r->sharing.share || r->blocks.checks != r->sharing.share->map->checks)
+        free(r->blocks.checks);
     r->blocks.checks = NULL;
 }
 
@@ -66,11 +73,23 @@ static bool is_current(const Region *r, uint64_t block, uint64_t counter)
            !region_write_overlaps(r, block, block);
 }
 
+/* Other processes may give it one at the same time: the first one counts. */
+static void sum_set(Region *r, uint64_t block, uint32_t sum)
+{
+    uint32_t none = 0, *at = &r->blocks.checks[block].sum;
+    if (!region_shares(r))
+        *at = sum;
+    else if (!__atomic_compare_exchange_n(at, &none, sum, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST) &&
+             none != sum)
+        share_changed(r);
+}
+
 void checks_read(Region *r, const BlockSums *sums, uint64_t counter)
 {
     for (unsigned i = 0; r->blocks.checks && i < sums->count; i++)
         if (is_current(r, sums->first + i, counter))
-            r->blocks.checks[sums->first + i].sum = sums->sum[i];
+            sum_set(r, sums->first + i, sums->sum[i]);
 }
 
 void checks_written(Region *r, const BlockSums *sums)
@@ -92,7 +111,7 @@ enum CheckVerdict checks_compare(const Region *r, uint64_t block, uint32_t sum, 
     if (!r->blocks.checks || r->blocks.checks[block].sum == 0)
         return CHECK_UNKNOWN;
     if (RULE(CHECKED) && r->blocks.checks[block].sum != sum)
-        return is_current(r, block, counter) ? CHECK_BAD : CHECK_UNKNOWN;
+        return is_current(r, block, counter) && !share_has_changed(r) ? CHECK_BAD : CHECK_UNKNOWN;
     return CHECK_GOOD;
 }
 
@@ -132,6 +151,8 @@ bool checks_restore(Region *r, const CheckRecord *record, size_t len)
         !stamp_equal(&record->stamp, &r->stamp))
         return false;
     r->blocks.seed = record->seed;
+    if (region_shares(r))
+        r->sharing.share->map->seed = record->seed;
     for (uint64_t b = 0; b < blocks_in(r->len); b++)
         r->blocks.checks[b].sum = record->sums[b];
     return true;

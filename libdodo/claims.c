@@ -5,6 +5,7 @@
 
 #include "dodo/dodo.h"
 #include "libdodo/mirror.h"
+#include "libdodo/sharing.h"
 
 uint64_t region_claim(const Region *r)
 {
@@ -14,12 +15,12 @@ uint64_t region_claim(const Region *r)
 
 void client_region_unclaim(Client *c, Region *r)
 {
+    if (r->active && r->stripe.parent)
+        r->stripe.parent->stripe.active--;
+    r->active = false;
     if (!r->claimed)
         return;
     r->claimed = false;
-    r->active = false;
-    if (r->stripe.parent)
-        r->stripe.parent->stripe.active--;
     c->digest ^= region_claim(r);
     c->claimed--;
     c->alive_due = true;
@@ -63,14 +64,18 @@ void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool
     r->control_port = reply->control_port;
     r->address = reply->address;
     r->active = true;
-    r->claimed = true;
+    r->claimed = !r->sharing.guest;
     if (r->stripe.parent)
         r->stripe.parent->stripe.active++;
     list_remove(&r->idle);
+    share_waits_no_more(r);
     r->reused = reused;
     numbers_init(&r->numbers, 1);
-    c->digest ^= region_claim(r);
-    c->claimed++;
+    c->stats.shared += r->sharing.guest;
+    if (r->claimed) {
+        c->digest ^= region_claim(r);
+        c->claimed++;
+    }
     uint64_t blocks = (r->len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE;
     free(r->blocks.filled);
     r->blocks.filled =
@@ -95,7 +100,9 @@ static void one_is_enough(Region *r)
 
 void client_region_retire(Client *c, Region *r, uint64_t now_ns)
 {
+    share_withdraw(r);
     client_region_unclaim(c, r);
+    r->sharing.guest = false;
     one_is_enough(r);
     client_region_idle(c, r, now_ns);
     mirror_lost(c, r);
@@ -112,6 +119,8 @@ void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
         return;
     client_region_retire(c, r, now_ns);
     c->stats.regions_lost++;
+    if (!region_file_serves(r))
+        share_leave(r);
 }
 
 bool region_wants_memory(const Region *r)
@@ -125,10 +134,16 @@ bool region_active(const Region *r)
     return r->active || r->stripe.active > 0;
 }
 
+bool region_waits(const Region *r)
+{
+    return r->sharing.waits || r->stripe.waiting > 0;
+}
+
 /* A lost member is not its region's death as long as there is another. */
 bool region_file_serves(const Region *r)
 {
-    return (r->flags & DODO_FALLBACK) || region_active(r->stripe.parent ? r->stripe.parent : r);
+    const Region *top = r->stripe.parent ? r->stripe.parent : r;
+    return (r->flags & DODO_FALLBACK) || region_active(top) || region_waits(top);
 }
 
 static ListNode *idle_list(Client *c, const Region *r)
@@ -162,6 +177,20 @@ void client_region_ask(Client *c, Region *r, uint64_t now_ns)
     list_remove(&r->idle);
     if (region_wants_memory(r))
         list_push_front(idle_list(c, r), &r->idle);
+}
+
+void client_region_soon(Client *c, Region *r, uint64_t at_ns)
+{
+    list_remove(&r->idle);
+    r->reopen_ns = at_ns;
+    if (!region_wants_memory(r))
+        return;
+    ListNode *list = idle_list(c, r), *before = list;
+    LIST_FOREACH(node, list) {
+        if (before == list && CONTAINER_OF(node, Region, idle)->reopen_ns > at_ns)
+            before = node;
+    }
+    list_push_back(before, &r->idle);
 }
 
 /* Once more, or twice as long as the last one. */

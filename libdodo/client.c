@@ -8,6 +8,7 @@
 #include "proto/conf/defaults.h"
 #include "dodo/dodo.h"
 #include "libdodo/mirror.h"
+#include "libdodo/sharing.h"
 
 Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks *hooks)
 {
@@ -226,6 +227,8 @@ void client_region_free(Client *c, Region *r)
     free(r->stripe.of);
     free(r->blocks.filled);
     checks_end(r);
+    if (r->sharing.share)
+        c->hooks.share_end(c->hooks.ctx, r->sharing.share);
     free(r);
 }
 
@@ -286,7 +289,9 @@ bool client_fill_put(Client *c, FillItem *item)
     fill_known(c, item, &item->to, &sums, NULL);
     fill_known(c, item, &item->then, &sums, &item->to);
     client_lock(c);
-    bool taken = c->fill_bytes + item->cap <= c->config.fill_queue_bytes;
+    const Region *r = client_region(c, item->to.rd);
+    bool taken = c->fill_bytes + item->cap <= c->config.fill_queue_bytes &&
+                 !(r && share_has_changed(r)); /* others have filled what the file held before */
     if (taken) {
         list_push_back(&c->fills, &item->link);
         c->fill_bytes += item->cap;
@@ -346,6 +351,8 @@ static void info_add(ClientRegionInfo *i, const Region *r)
         i->active = true;
     }
     i->reused |= r->reused;
+    i->guest |= r->sharing.guest;
+    i->waits |= r->sharing.waits;
 }
 
 /* What is filled counts once, however many copies have it. */
@@ -473,7 +480,7 @@ bool client_check(Client *c)
         Region *r = CONTAINER_OF(node, Region, link);
         count++;
         good &= client_region(c, r->rd) == r;
-        good &= !r->active || r->claimed;
+        good &= !r->active || r->claimed != r->sharing.guest;
         good &= numbers_have(&r->numbers, 0);
         good &= r->stripe.parent || units_good(r);
         good &= !r->stripe.of || !r->active;

@@ -30,6 +30,7 @@
 typedef struct Client Client;
 typedef struct Channel Channel;
 typedef struct Call Call;
+typedef struct Share Share; /* a process's part in a region that several read */
 
 /* ---- the process ---------------------------------------------------------------------------- */
 
@@ -42,6 +43,9 @@ typedef struct ClientHooks {
     void (*wake_background)(void *ctx);
     /* The region is gone and no file write is in progress: unlock and close its file. */
     void (*file_release)(void *ctx, void *file);
+    /* The region is gone, or it never came to be: leave those who read the same. NULL: nothing is
+     * shared. */
+    void (*share_end)(void *ctx, Share *share);
     /* Lines for the log; level as in DODO_LOG_*; NULL: none. */
     void (*log)(void *ctx, int level, const char *text);
     /* Whether anybody reads lines of this level: others are not made. NULL: all are read. */
@@ -89,11 +93,12 @@ typedef struct ClientStats {
     uint64_t fills_offered, fills_done, fills_refused, fills_dropped;
     uint64_t hosts_lost, regions_lost, corrupt, poisoned, voided, refractions, reads_beside_writes;
     uint64_t reads, writes, blocked;
-    uint64_t prefetches; /* pieces read from the file */
-    uint64_t extents;    /* reads that brought what was announced around them */
-    uint64_t turns;      /* reads that went on at the other copy */
-    uint64_t heals;      /* pieces read from one copy for the other */
-    uint64_t moves;      /* copies that left a host which is drained */
+    uint64_t prefetches;        /* pieces read from the file */
+    uint64_t extents;           /* reads that brought what was announced around them */
+    uint64_t turns;             /* reads that went on at the other copy */
+    uint64_t heals;             /* pieces read from one copy for the other */
+    uint64_t moves;             /* copies that left a host which is drained */
+    uint64_t shared, inherited; /* regions that another process had opened: used, taken over */
 } ClientStats;
 void client_stats(Client *c, ClientStats *ret);
 /* Invariants, for tests: digests, lists and counts agree. */
@@ -106,9 +111,10 @@ typedef struct ClientRegionInfo {
     uint64_t len, filled_bytes, mirrored_bytes, hits, misses, written;
     unsigned flags; /* DODO_* as opened */
     bool active, reused;
-    unsigned stripes; /* 0: it is not striped, else what stands above is the sum, or the first
-                         active one's; so of copies, but for what is filled */
-    unsigned copies;  /* active, of the stripe that has the least */
+    bool guest, waits; /* another process has opened it, or is about to */
+    unsigned stripes;  /* 0: it is not striped, else what stands above is the sum, or the first
+                          active one's; so of copies, but for what is filled */
+    unsigned copies;   /* active, of the stripe that has the least */
 } ClientRegionInfo;
 /* 0, or -EINVAL. */
 int client_region_info(Client *c, int rd, ClientRegionInfo *ret);
@@ -198,6 +204,7 @@ enum CallNeed {
     NEED_CHECKS_LOAD, /* read the record kept under the name that file_buf begins with, whole, up to
                          file_len bytes; the result is how many, 0: there is none */
     NEED_FILE_STAMP,  /* the file's stamp now */
+    NEED_SHARE,       /* join those who read the same: file_buf is a ShareAsk */
     NEED_NOTHING,     /* over: result, error */
 };
 
@@ -215,6 +222,27 @@ typedef struct CheckRecord {
     uint32_t sums[]; /* one a block; 0: not known */
 } CheckRecord;
 enum { CHECK_RECORD_VERSION = 1 };
+
+/* Regions of several processes of a user on this host that hold the same bytes (sharing.h). */
+typedef struct ShareName {
+    CheckName name;
+    Stamp stamp;
+} ShareName;
+
+/* A process's part in that. The shell has more behind it. */
+typedef struct ShareMap ShareMap;
+struct Share {
+    ShareMap *map; /* memory of all of them */
+    bool opener;   /* core: this one may open the region: nobody else may, until it ends */
+};
+
+typedef struct ShareAsk {
+    ShareName name;
+    Share *share; /* joined before: it becomes the opener, if there is none. NULL: it joins; and
+                     remains NULL if it cannot */
+    bool opener;  /* out: it is the one that opens the region, from now on */
+    bool made;    /* out: nobody was there before, and the map is empty */
+} ShareAsk;
 
 /* What the kernel said to a request for a read lease, which it grants only while nobody has the
  * file open for writing, or mapped so. */
@@ -241,9 +269,11 @@ typedef struct FileGiven {
     void *file;     /* the shell's own description, locked; owned by the call, then the region,
                        until hooks.file_release() */
     FileKey key;
-    enum FileLease lease; /* DODO_RETAIN: asked for just before the stamp was taken */
+    enum FileLease lease; /* DODO_RDONLY: asked for just before the stamp was taken */
     Stamp stamp;
-    bool retainable; /* a file system known to keep honest stamps */
+    uint64_t taken_ns, granule_ns; /* of the stamp, as in FileResult */
+    bool retainable; /* a file system known to keep honest stamps, and a key that others find */
+    bool shareable;  /* core: the file has not changed for long enough, and nobody can write it */
 } FileGiven;
 
 /* A call made of others, its pieces: a vectored one, or one on several stripes of a region. It

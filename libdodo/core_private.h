@@ -8,6 +8,7 @@
 #include "base/listen_clock.h"
 #include "base/time.h"
 #include "libdodo/core.h"
+#include "libdodo/shared_map.h"
 #include "libdodo/debt.h"
 #include "libdodo/path_probe.h"
 #include "proto/fence.h"
@@ -40,12 +41,6 @@ typedef struct WriteRecord {
     uint64_t first_block, last_block;
 } WriteRecord;
 
-/* What a host must return for a block. */
-typedef struct BlockCheck {
-    uint32_t sum;     /* of the file's bytes; 0: not known */
-    uint32_t written; /* the write counter, cut, when a write last touched it */
-} BlockCheck;
-
 /* What is known of the blocks at one address. */
 typedef struct RegionBlocks {
     uint64_t *filled; /* what we saw filled, a bit a block; NULL: not tracked */
@@ -64,8 +59,19 @@ typedef struct Stripes {
     struct Region **of;    /* the first copies of all stripes, then the second ones; NULL: none */
     unsigned count;        /* stripes */
     unsigned members, active;
-    uint64_t len; /* of each stripe; the last one may be shorter */
+    unsigned waiting; /* members that wait for what another process opens (sharing.c) */
+    uint64_t len;     /* of each stripe; the last one may be shorter */
 } Stripes;
+
+/* A region that other processes have, too (sharing.c). */
+typedef struct Sharing {
+    Share *share; /* NULL: it is this process's alone, */
+    bool over;    /* ... or is so from now on */
+    bool may;     /* of a member that is about to be opened: FileGiven.shareable */
+    bool guest;   /* its memory was opened by another process, which claims it */
+    bool waits;   /* for another process to open it: the file serves until then */
+    uint64_t wait_ns;
+} Sharing;
 
 /* One of the two copies of a stripe (copies.c). */
 typedef struct Mirror {
@@ -114,6 +120,7 @@ typedef struct Region {
     ListNode link;      /* in Client.regions, by age; its members come after it */
     Stripes stripe;
     Mirror mirror;
+    Sharing sharing;
 } Region;
 
 /* The copy of a region that a fill is for. */
@@ -354,6 +361,9 @@ typedef struct CallOpen {
     OpOpenReply reply; /* while the record is read */
     uint64_t len, offset;
     unsigned flags;
+    ShareAsk share;
+    bool asked;   /* ... and that was asked for */
+    uint8_t turn; /* enum ShareTurn: what came of it */
 } CallOpen;
 
 /* What is kept for the next run, at opening and closing. */
@@ -508,6 +518,8 @@ void client_region_idle(Client *c, Region *r, uint64_t now_ns);
 void client_region_file(Client *c, Region *r);
 /* ... at once: the manager was not asked for it, or has not answered yet. */
 void client_region_ask(Client *c, Region *r, uint64_t now_ns);
+/* ... then. */
+void client_region_soon(Client *c, Region *r, uint64_t at_ns);
 /* No memory was given: the period in which nobody asks begins. Memory was given: it is over. */
 void client_refract(Client *c, uint64_t now_ns);
 /* ... in which nobody asks for second copies, which nobody lacks. */
@@ -518,6 +530,8 @@ bool region_wants_memory(const Region *r);
 bool region_active(const Region *r);
 /* Calls on it do not fail: what is not remote comes from the file. */
 bool region_file_serves(const Region *r);
+/* For another process to open its memory: it is not lost. */
+bool region_waits(const Region *r);
 
 /* ---- loss.c: but for client_report(), they take the lock themselves ---- */
 /* This address is gone (no other region of its host is touched). */
@@ -671,6 +685,8 @@ bool retain_may_release(const Region *r);
 /* ... and only if its file is unchanged since the opening, nobody writes it, and each later change
  * will change its stamp. */
 bool retain_is_fresh(Client *c, const Region *r, const FileResult *result);
+/* The same of a region that is shared; nothing is logged. */
+bool retain_is_proven(const Region *r, const FileResult *result);
 
 /* ---- call_*.c: the call begins, one of each kind ---- */
 /* On these bytes of the region, which has no members; @len > 0. The call has a state and was

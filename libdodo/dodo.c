@@ -77,12 +77,12 @@ static const char no_region[] = "no such region";
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static void identify(FileGiven *given)
+static void identify(FileGiven *given, unsigned flags)
 {
     static atomic_flag logged = ATOMIC_FLAG_INIT;
     char why[512], text[600];
     file_identify(given, why, sizeof why);
-    if (!why[0] || atomic_flag_test_and_set(&logged))
+    if (!why[0] || !(flags & DODO_RETAIN) || atomic_flag_test_and_set(&logged))
         return;
     (void)snprintf(text, sizeof text, "region_not_retained reason=\"%s\"", why);
     log_line(DODO_LOG_WARN, text);
@@ -99,8 +99,9 @@ static int open_file(const Runtime *rt, size_t len, int fd, off_t offset, unsign
     }
     int result = file_open(fd, (uint64_t)offset, len, flags & DODO_RDONLY, held, s->filesystems,
                            s->filesystems_count, ret_given);
-    if (result == 0 && (flags & DODO_RETAIN))
-        identify(ret_given);
+    const bool may_share = (flags & DODO_RDONLY) && s->share;
+    if (result == 0 && ((flags & DODO_RETAIN) || may_share))
+        identify(ret_given, flags);
     *ret_reason = result == -EBUSY    ? "the range is part of an open region"
                   : result == -EINVAL ? "not a regular file that is open for reading and writing"
                   : result == -EACCES

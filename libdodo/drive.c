@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "libdodo/gate.h"
 #include "libdodo/kept.h"
+#include "libdodo/share_map.h"
 
 /* Between looks of a call that waits for another and the network. */
 enum { BLOCKED_LOOK_NS = 1000000 };
@@ -122,6 +123,8 @@ static void do_file(Call *call)
         result.count = kept_save(call->file_buf, call->file_len);
     else if (call->need == NEED_CHECKS_LOAD)
         result.count = kept_load(call->file_buf, call->file_len);
+    else if (call->need == NEED_SHARE)
+        share_map_join((ShareAsk *)(void *)call->file_buf);
     else if (call->need == NEED_FILE_READ)
         file_read(call->file, call->file_buf, call->file_len, call->file_offset, &result);
     else if (call->need == NEED_FILE_SYNC)
@@ -145,6 +148,7 @@ static bool serve_file(Link *link)
         case NEED_FILE_STAMP:
         case NEED_CHECKS_SAVE:
         case NEED_CHECKS_LOAD:
+        case NEED_SHARE:
             do_file(call);
             return true;
         case NEED_NETWORK:
@@ -200,14 +204,31 @@ void link_run(Waker *w, Link *link, Call *call)
     }
 }
 
-/* The worker reads for prefetches: keep-alives do not wait for a disk. */
+static bool background_job(const Call *call, FileJob *ret)
+{
+    switch (call->need) {
+    case NEED_FILE_READ:
+        *ret = job_of(call, FILE_JOB_READ);
+        return true;
+    case NEED_FILE_STAMP:
+        *ret = job_of(call, FILE_JOB_STAMP);
+        return true;
+    case NEED_SHARE:
+        *ret = job_of(call, FILE_JOB_SHARE);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The worker does them: keep-alives do not wait for a disk. */
 static void background_files(Link *link)
 {
     static const FileResult no_thread = {.count = -1, .error = EAGAIN};
     for (Call *call = NULL; (call = channel_next(link->channel, call));) {
-        if (call->need != NEED_FILE_READ || link->job_call)
+        FileJob job;
+        if (link->job_call || !background_job(call, &job))
             continue;
-        FileJob job = job_of(call, FILE_JOB_READ);
         call_file_taken(call);
         if (give_worker(link, call, &job))
             continue;

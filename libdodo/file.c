@@ -259,6 +259,8 @@ void file_identify(FileGiven *given, char *why, size_t cap)
         file_key(f, secret, &st, &fs, &given->key);
         given->lease = proof.lease;
         given->stamp = proof.stamp;
+        given->taken_ns = proof.taken_ns;
+        given->granule_ns = proof.granule_ns;
     }
     given->retainable = known;
     explicit_bzero(secret, sizeof secret);

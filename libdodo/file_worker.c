@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
+#include "libdodo/share_map.h"
 
 void file_job_do(FileJob *job)
 {
@@ -17,6 +18,13 @@ void file_job_do(FileJob *job)
         break;
     case FILE_JOB_SYNC:
         file_sync(job->file, &job->result);
+        break;
+    case FILE_JOB_STAMP:
+        file_stamp(job->file, &job->result);
+        break;
+    case FILE_JOB_SHARE:
+        job->result = (FileResult){0};
+        share_map_join(job->buf);
         break;
     }
 }

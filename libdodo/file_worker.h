@@ -10,7 +10,7 @@
 #include "base/list.h"
 #include "libdodo/file.h"
 
-enum FileJobKind { FILE_JOB_READ, FILE_JOB_WRITE, FILE_JOB_SYNC };
+enum FileJobKind { FILE_JOB_READ, FILE_JOB_WRITE, FILE_JOB_SYNC, FILE_JOB_STAMP, FILE_JOB_SHARE };
 
 /* In the owner's storage, which stays until the job was taken back. */
 typedef struct FileJob {

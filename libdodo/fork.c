@@ -10,6 +10,7 @@
 #include "libdodo/queue.h"
 #include "libdodo/random.h"
 #include "libdodo/runtime_private.h"
+#include "libdodo/share_map.h"
 
 /* Everything is whole at the moment of the fork: see gate.h. A fork in the log hook, which is
  * called inside the gate, goes without that: the child then only forgets. */
@@ -25,6 +26,7 @@ static void fork_prepare(void)
     if (rt)
         (void)pthread_mutex_lock(&rt->waker.lock);
     file_lock_all();
+    share_map_lock_all();
     queue_lock_all();
     log_lock_all();
 }
@@ -36,6 +38,7 @@ static void fork_parent(void)
     Runtime *rt = runtime_running;
     log_unlock_all();
     queue_unlock_all();
+    share_map_unlock_all();
     file_unlock_all();
     if (rt)
         (void)pthread_mutex_unlock(&rt->waker.lock);
@@ -82,8 +85,10 @@ static void fork_child(void)
     queue_unlock_all();
     file_abandon_all();
     file_unlock_all();
+    share_map_unlock_all();
     if (rt)
         runtime_abandon(rt);
+    share_map_abandon_all(); /* the client looked at them to the end */
     (void)pthread_mutex_unlock(&runtime_start_lock);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Regions and hosts that are lost: who notices, what follows, and what the manager hears of it. */
 #include "dodo/dodo.h"
-#include "libdodo/core_private.h"
+#include "libdodo/sharing.h"
 #include "libdodo/story.h"
 
 /* Its close has been asked for: that the host has no such region any more is what was wanted. A
@@ -21,7 +21,11 @@ static bool region_drop(Client *c, int rd, const RegionAddress *address, enum Lo
     Region *r = client_region(c, rd);
     bool lost =
         r && r->active && region_address_equal(&r->address, address) && !is_given_back(r, loss);
-    if (lost) {
+    bool left = lost && r->sharing.guest && loss == LOSS_DROPPED;
+    if (left) { /* the process that had opened it has closed it */
+        client_region_retire(c, r, now_ns);
+        share_waits(c, r, now_ns);
+    } else if (lost) {
         client_region_deactivate(c, r, now_ns);
         story_loss_add(&story, r);
         story_loss_end(&story);
@@ -29,7 +33,8 @@ static bool region_drop(Client *c, int rd, const RegionAddress *address, enum Lo
     client_unlock(c);
     if (!lost)
         return false;
-    story_region_lost(c, &story, now_ns);
+    if (!left)
+        story_region_lost(c, &story, now_ns);
     c->hooks.wake_background(c->hooks.ctx);
     return true;
 }

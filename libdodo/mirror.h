@@ -51,6 +51,12 @@ bool mirror_look_start(Client *c, uint64_t now_ns, FillTarget *ret, size_t *ret_
 enum RunResult mirror_step(Call *call, uint64_t now_ns);
 extern const CallOps look_ops;
 
+/* ---- reopen.c ---- */
+/* The region or member whose time to ask for memory has come, or NULL; and the time of the next
+ * one. Under the lock. */
+Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns);
+void reopen_start(Channel *ch, uint64_t now_ns);
+
 /* ---- heal.c ---- */
 enum { HEAL_NOW_NS = 1 }; /* Mirror.heal_ns: at once */
 /* Under the lock: a fill for it was refused. */

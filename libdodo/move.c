@@ -17,6 +17,7 @@
 
 #include "dodo/dodo.h"
 #include "libdodo/mirror.h"
+#include "libdodo/sharing.h"
 
 enum { LOOK_REGIONS = 1 << 12 }; /* looked at in one go: the lock is not held for long */
 
@@ -38,7 +39,8 @@ static bool drained(const Client *c, uint64_t epoch)
 
 static bool to_be_moved(const Client *c, Region *r)
 {
-    return r->active && !region_top(r)->closing && drained(c, r->address.epoch);
+    return r->active && !r->sharing.guest && !region_top(r)->closing &&
+           drained(c, r->address.epoch);
 }
 
 static void told(Client *c, const OpMovesReply *reply, uint64_t now_ns)
@@ -198,6 +200,7 @@ static void move_on(Client *c, Region *r, uint64_t now_ns)
     } else if (!covered(r, twin)) {
         mirror_uneven(c, twin);
     } else if (give_up(c, r, now_ns)) {
+        share_hand_over(r, twin);
         list_remove(&r->mirror.moving);
         c->stats.moves++;
     }

@@ -5,21 +5,19 @@
 #include <string.h>
 
 #include "dodo/dodo.h"
-#include "libdodo/core_private.h"
+#include "libdodo/sharing.h"
 
 /* ext4 with small inodes keeps whole seconds, FAT even ones. */
 #define WHOLE_SECONDS_NS (2 * NS_PER_S)
 
 /* A later change gives another stamp. */
-static bool stamp_settled(const FileResult *result)
+static bool stamp_settled(const Stamp *s, uint64_t taken_ns, uint64_t granule)
 {
-    const Stamp *s = &result->stamp;
     uint64_t latest = s->mtime_ns > s->ctime_ns ? s->mtime_ns : s->ctime_ns;
-    uint64_t granule = result->granule_ns;
     if (RULE(COARSE_STAMP) && s->mtime_ns % NS_PER_S == 0 && s->ctime_ns % NS_PER_S == 0 &&
         granule < WHOLE_SECONDS_NS)
         granule = WHOLE_SECONDS_NS;
-    return result->taken_ns > time_add(latest, granule);
+    return taken_ns > time_add(latest, granule);
 }
 
 static const char *const reasons[] = {
@@ -47,19 +45,30 @@ static bool lease_proves(Client *c, enum FileLease lease)
 
 void retain_judge(Client *c, FileGiven *given, unsigned flags)
 {
+    given->shareable = given->retainable && (flags & DODO_RDONLY) &&
+                       (!RULE(NO_WRITER) || given->lease == LEASE_GRANTED) &&
+                       stamp_settled(&given->stamp, given->taken_ns, given->granule_ns);
     if (given->retainable && (flags & DODO_RETAIN))
         given->retainable = lease_proves(c, given->lease);
 }
 
 bool retain_may_release(const Region *r)
 {
-    return (r->flags & DODO_RETAIN) && r->retainable && r->active &&
-           !(RULE(RELEASE_UNWRITTEN) && r->written);
+    return ((r->flags & DODO_RETAIN) || share_others(r)) && r->retainable && r->active &&
+           !r->sharing.guest && !(RULE(RELEASE_UNWRITTEN) && r->written);
+}
+
+bool retain_is_proven(const Region *r, const FileResult *result)
+{
+    return result->count == 0 && result->lease == LEASE_GRANTED &&
+           stamp_settled(&result->stamp, result->taken_ns, result->granule_ns) &&
+           stamp_equal(&result->stamp, &r->stamp);
 }
 
 bool retain_is_fresh(Client *c, const Region *r, const FileResult *result)
 {
     if (result->count != 0 || !lease_proves(c, result->lease))
         return false;
-    return !RULE(STAMP) || (stamp_settled(result) && stamp_equal(&result->stamp, &r->stamp));
+    return !RULE(STAMP) || (stamp_settled(&result->stamp, result->taken_ns, result->granule_ns) &&
+                            stamp_equal(&result->stamp, &r->stamp));
 }

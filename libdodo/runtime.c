@@ -20,6 +20,7 @@
 #include "libdodo/queue.h"
 #include "libdodo/random.h"
 #include "libdodo/runtime_private.h"
+#include "libdodo/share_map.h"
 
 enum { REFRACTION_MAX_S = 60 }; /* the refraction period doubles up to it */
 
@@ -54,6 +55,12 @@ static void hook_file_release(void *ctx, void *file)
 {
     if (!((Runtime *)ctx)->forked)
         file_close(file);
+}
+
+static void hook_share_end(void *ctx, Share *share)
+{
+    if (!((Runtime *)ctx)->forked)
+        share_map_end(share);
 }
 
 static void hook_log(void *ctx, int level, const char *text)
@@ -157,10 +164,12 @@ static Client *client_make(Runtime *rt, const Finder *finder)
                          .wake = hook_wake,
                          .wake_background = hook_wake_background,
                          .file_release = hook_file_release,
+                         .share_end = s->share ? hook_share_end : NULL,
                          .log = hook_log,
                          .log_wanted = hook_log_wanted,
                          .resolve = rt->names ? hook_resolve : NULL,
                          .ctx = rt};
+    share_map_cluster(s);
     Env env = {.random = random_bytes};
     return client_new(&config, &env, &hooks);
 }

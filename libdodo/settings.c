@@ -31,6 +31,7 @@ static const Field fields[] = {
     {"client", "poll", FIELD(poll_ns)},
     {"client", "poll_share", FIELD(poll_share)},
     {"client", "verify", FIELD(verify)},
+    {"client", "share", FIELD(share)},
     {"client", "regions_max", FIELD(regions_max)},
     {"client", "fill_queue", FIELD(fill_queue_bytes)},
     {"client", "stripe", FIELD(stripe_bytes)},

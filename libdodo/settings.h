@@ -25,6 +25,7 @@ typedef struct Settings {
     uint64_t poll_ns, poll_share;
     bool verify; /* what hosts return */
     bool mirror; /* all regions */
+    bool share;  /* those that several processes read */
     uint64_t regions_max, fill_queue_bytes, stripe_bytes, receive_bytes;
     int64_t filesystems[CONF_TYPES_MAX]; /* f_type of more with honest stamps */
     unsigned filesystems_count;

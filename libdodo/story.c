@@ -12,6 +12,7 @@
 
 enum { STORY_HOSTS_MAX = 4 }; /* named in a line; of more, how many there are */
 
+const char story_waiting[] = "another process is about to open it";
 const char story_refracting[] = "no remote memory was available a moment ago (refraction period)";
 
 /* ---- the manager ---------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@ void story_manager_heard(Client *c, const Addr *peer, uint64_t now_ns);
 void story_manager_silent(Client *c, const Addr *peer, uint64_t now_ns);
 
 /* Why a region is refused in the refraction period: only the beginning of the period is news. */
+extern const char story_waiting[];
 extern const char story_refracting[];
 /* @reason: why it has no memory; NULL: it has some. */
 void story_opened(Client *c, int rd, const char *reason);

@@ -59,6 +59,7 @@ static int member_new(Client *c, Region *r)
     stripe->key = r->key;
     stripe->stamp = r->stamp;
     stripe->retainable = r->retainable;
+    stripe->sharing.may = r->sharing.may;
     r->stripe.of[r->stripe.members++] = stripe;
     return 0;
 }
@@ -82,6 +83,7 @@ static int striped_new(Client *c, const FileGiven *given, uint64_t len, uint64_t
     r->inode = given->inode;
     r->stamp = given->stamp;
     r->retainable = given->retainable;
+    r->sharing.may = given->shareable;
     r->stripe.len = is_long(c, flags, len) ? stripe_len(c, len) : len;
     r->stripe.count = (unsigned)((len + r->stripe.len - 1) / r->stripe.len);
     unsigned members = r->stripe.count * (flags & DODO_MIRROR ? 2 : 1);
@@ -95,21 +97,31 @@ static int striped_new(Client *c, const FileGiven *given, uint64_t len, uint64_t
     return result;
 }
 
+/* A member without memory asks for some in the background. */
+static void member_wants(Client *c, Region *r, uint64_t now_ns)
+{
+    if (r->active)
+        return;
+    if (r->sharing.waits)
+        client_region_soon(c, r, r->reopen_ns);
+    else if (c->manager_late)
+        client_region_ask(c, r, now_ns);
+    else
+        client_region_idle(c, r, now_ns);
+}
+
 static void open_end(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     Region *r = call->region;
     client_lock(c);
-    bool good = r->stripe.active > 0 || (r->flags & DODO_FALLBACK);
+    bool good = r->stripe.active > 0 || r->stripe.waiting > 0 || (r->flags & DODO_FALLBACK);
     if (good)
         r->closing = false;
     else
         client_region_remove(c, r);
     for (unsigned i = 0; good && i < r->stripe.members; i++)
-        if (!r->stripe.of[i]->active && c->manager_late)
-            client_region_ask(c, r->stripe.of[i], now_ns);
-        else if (!r->stripe.of[i]->active)
-            client_region_idle(c, r->stripe.of[i], now_ns);
+        member_wants(c, r->stripe.of[i], now_ns);
     int rd = r->rd;
     client_unlock(c);
     const char *reason = call->group.reason ? call->group.reason : "its hosts were lost at once";
@@ -128,7 +140,8 @@ static void stripe_open_begin(Call *call, const Region *stripe)
     const FileGiven given = {.file = stripe->file,
                              .key = stripe->key,
                              .stamp = stripe->stamp,
-                             .retainable = stripe->retainable};
+                             .retainable = stripe->retainable,
+                             .shareable = stripe->sharing.may};
     call_open_begin(call, &given, stripe->len, stripe->file_offset, stripe->flags);
 }
 
@@ -259,7 +272,7 @@ static void close_wait(Call *call)
     if (busy)
         return;
     if (!active) {
-        bool fallback = r->flags & DODO_FALLBACK;
+        bool fallback = region_file_serves(r);
         close_end(call, fallback ? 0 : -1,
                   fallback ? NULL : "the region had been reclaimed already");
     } else if (r->carried) {
@@ -296,7 +309,8 @@ static void close_stripe(Call *call, Region *stripe)
     Client *c = call->channel->client;
     CallGroup *g = &call->group;
     client_lock(c);
-    bool active = stripe->active, release = g->release && retain_may_release(stripe);
+    bool active = stripe->active && !stripe->sharing.guest;
+    bool release = g->release && retain_may_release(stripe);
     client_unlock(c);
     if (active)
         call_close_stripe(call_piece(call), stripe, release, &g->stamp);

@@ -44,7 +44,11 @@ typedef char dodo_assert_off_t_has_64_bits[sizeof(off_t) == 8 ? 1 : -1];
 /** Flags of dodo_mopen_flags(). */
 enum {
     /** A descriptor open for reading is enough; dodo_mwrite() then fails with EINVAL. Any number
-     *  of read-only regions may share a range of a file, in any number of processes. */
+     *  of read-only regions may have a range of a file, in any number of processes. Those of one
+     *  user on one host share its remote memory: the second process that opens the same range of
+     *  the same file finds what the first one has read, and a pool holds it once. Only while the
+     *  file has not changed for a while, no program has it open for writing, and what hosts return
+     *  is checked (verify); not with DODO_MIRROR. */
     DODO_RDONLY = 1,
     /** Keep the region in remote memory after dodo_mclose(), for the next run that opens the same
      *  range of the unchanged file with this flag (the paper's dmine, 5.2.1). */
@@ -262,7 +266,8 @@ DODO_API ssize_t dodo_mfillv(int rd, const struct iovec *iov, int iovcnt, off_t 
  * the memory. The backing file is not touched, and later reads of the part return what it holds;
  * they may bring it to remote memory again. Only blocks of 4 KiB that lie wholly in the part, or
  * reach to the region's end, are given up. Their host has the memory back within seconds, in pieces
- * of 2 MiB that hold nothing else. The region's room there stays reserved until it is closed.
+ * of 2 MiB that hold nothing else. The region's room there stays reserved until it is closed. What
+ * other processes share (DODO_RDONLY) stays.
  *
  * Returns: 0; -1 with errno set.
  * Errors:  ENOMEM  the region is not active, see dodo_mread()
@@ -441,7 +446,7 @@ typedef struct DodoStat {
     uint64_t written;      /**< bytes written */
     uint32_t flags;        /**< as given to dodo_mopen_flags(), or by dodo.conf(5) */
     uint32_t active;       /**< 1: remote memory serves it; 0: its host is lost */
-    uint32_t reused;       /**< 1: found retained from an earlier run */
+    uint32_t reused; /**< 1: found retained from an earlier run, or in another process's use */
     uint32_t copies; /**< in remote memory: 0, 1; 2 with DODO_MIRROR; of all stripes the least */
     uint64_t mirrored_bytes; /**< held by both copies, as far as this process has seen */
     uint64_t reserved[7];

@@ -55,6 +55,7 @@ const ConfKey conf_keys[] = {
     KEY("poll", "DODO_POLL", TIME(0, NS_PER_S, DEFAULT_CLIENT_POLL_NS)),
     KEY("poll_share", "DODO_POLL_SHARE", COUNT(1, 100 * 1024, DEFAULT_POLL_SHARE)),
     KEY("verify", "DODO_VERIFY", BOOL(true)),
+    KEY("share", "DODO_SHARE", BOOL(true)),
     KEY("fill_queue", NULL, SIZE(0, TIB, DEFAULT_CLIENT_FILL_QUEUE_BYTES)),
     KEY("receive_buffer", NULL, SIZE(64 * KIB, GIB, DEFAULT_CLIENT_RECEIVE_BYTES)),
     KEY("honest_filesystems", NULL, CONFIG_TYPES),

@@ -110,6 +110,35 @@ void params_carries(Params *p, SimRng *r)
     p->fault_every_ns = sim_rng_below(r, 2) ? sim_rng_spread(r, 500, 4000) * NS_PER_MS : TIME_NEVER;
 }
 
+/* Processes of one host that read the same pieces of the same files. */
+void params_shares(Params *p, SimRng *r)
+{
+    params_retain(p, r);
+    p->clients = 2 + (unsigned)sim_rng_below(r, CLIENTS_MAX - 1);
+    p->client_hosts = 1 + (unsigned)sim_rng_below(r, 4) / 3;
+    p->checked = true;
+    p->rdonly_ppm = 900000;
+    p->popular_ppm = 900000;
+    p->retain_ppm = (uint32_t)sim_rng_below(r, 1000000);
+    p->fallback_ppm = (uint32_t)sim_rng_below(r, 1000000);
+    p->reopen_ns = params_ms(r, 10, 500);
+    p->alive_ns = params_ms(r, 20, 200);
+    p->weights[DO_READ] = 60;
+    p->weights[DO_OPEN] = p->weights[DO_CLOSE] = 5 + (unsigned)sim_rng_below(r, 20);
+    p->weights[DO_WRITE] = (unsigned)sim_rng_below(r, 3);
+    p->weights[DO_CHANGE_FILE] = (unsigned)sim_rng_below(r, 3);
+    p->region_blocks_max = (unsigned)sim_rng_between(r, 2, 16);
+    p->fs.granule_ns = NS_PER_MS;
+    p->fault_every_ns = sim_rng_below(r, 3) ? sim_rng_spread(r, 200, 4000) * NS_PER_MS : TIME_NEVER;
+}
+
+void params_choose_shares(Params *p, uint64_t seed)
+{
+    SimRng rng, *r = &rng;
+    sim_rng_init(r, seed, 0x736861);
+    p->shares = p->scenario == SCENARIO_SHARES || sim_rng_below(r, 4) == 0;
+}
+
 /* Of all scenarios in which memory may be lost some seeds have drains, too. */
 void params_choose_drains(Params *p, uint64_t seed)
 {

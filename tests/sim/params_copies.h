@@ -16,6 +16,9 @@ void params_mirrors(Params *p, SimRng *r);
 void params_copies(Params *p, SimRng *r);
 void params_drains(Params *p, SimRng *r);
 void params_carries(Params *p, SimRng *r);
+void params_shares(Params *p, SimRng *r);
+/* Whether the processes of a host share what they read. */
+void params_choose_shares(Params *p, uint64_t seed);
 /* ... and what has random numbers of its own. */
 void params_choose_mirrors(Params *p, uint64_t seed);
 void params_choose_drains(Params *p, uint64_t seed);

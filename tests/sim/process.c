@@ -62,6 +62,8 @@ static void deliver_file(Thread *t)
     } else if (t->file_call &&
                (t->file_need == NEED_CHECKS_SAVE || t->file_need == NEED_CHECKS_LOAD)) {
         result.count = records_do(t->process->world, t->file_call);
+    } else if (t->file_call && t->file_need == NEED_SHARE) {
+        shares_join(t->process, t->file_call);
     }
     t->file_done = t->in_file = false;
     sim_transport_hold(&t->port.transport, false);
@@ -275,6 +277,7 @@ static bool look_at_file(Thread *t, Call *c)
     case NEED_FILE_STAMP:
     case NEED_CHECKS_SAVE:
     case NEED_CHECKS_LOAD:
+    case NEED_SHARE:
         begin_blocking(t, c);
         return false;
     case NEED_NOTHING:
@@ -394,6 +397,12 @@ static void hook_file_release(void *ctx, void *file)
     program_file_released(ctx, file);
 }
 
+static void hook_share_end(void *ctx, Share *share)
+{
+    (void)ctx;
+    shares_end(share);
+}
+
 static void hook_log(void *ctx, int level, const char *text)
 {
     Process *p = ctx;
@@ -447,6 +456,7 @@ static void client_start(Process *p)
     ClientHooks hooks = {.wake = hook_wake,
                          .wake_background = hook_wake_background,
                          .file_release = hook_file_release,
+                         .share_end = p->world->p.shares ? hook_share_end : NULL,
                          .log = hook_log,
                          .ctx = p};
     sim_rng_fill(&p->env.rng, &p->self, sizeof p->self);
@@ -499,6 +509,8 @@ static void process_count(Process *p)
     cover_add(w, COVER_EXTENTS, s.extents - l->extents);
     cover_add(w, COVER_TURNS, s.turns - l->turns);
     cover_add(w, COVER_HEALS, s.heals - l->heals);
+    cover_add(w, COVER_SHARED, s.shared - l->shared);
+    cover_add(w, COVER_INHERITED, s.inherited - l->inherited);
     cover_add(w, COVER_POISONED, s.poisoned - l->poisoned);
     cover_add(w, COVER_CORRUPT, s.corrupt - l->corrupt);
     if (s.corrupt > 0 && w->p.lie_every_ns == TIME_NEVER)
@@ -536,6 +548,7 @@ void process_kill(Process *p)
         t->channel = NULL;
     }
     p->client = NULL;
+    shares_kill(w, p);
     sim_heap_drop(&p->heap);
     sim_heap_enter(was);
 }

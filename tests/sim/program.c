@@ -205,6 +205,8 @@ static void call_open(Thread *t, Desc *d)
                        .key = d->file->key,
                        .lease = d->leased ? LEASE_GRANTED : LEASE_WRITER,
                        .stamp = simfs_stamp(d->file),
+                       .taken_ns = simfs_realtime(program_fs(p)),
+                       .granule_ns = simfs_granule_known(program_fs(p)),
                        .retainable = program_fs(p)->config.honest};
     story(w, "client%u.%u mopen file %u [%llu, +%llu) flags %u", p->index, t->index, d->file->index,
           (unsigned long long)d->offset, (unsigned long long)d->len, d->flags);

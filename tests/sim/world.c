@@ -185,6 +185,8 @@ void cluster_make(World *w, uint64_t rng_stream)
 {
     sim_rng_init(&w->rng, w->seed, rng_stream);
     list_init(&w->records);
+    list_init(&w->shared_maps);
+    list_init(&w->shares);
     w->zero_ns = NS_PER_S + sim_rng_below(&w->rng, 1000 * NS_PER_S);
     w->net = simnet_new(w->seed, w->zero_ns);
     sim_rng_fill(&w->rng, w->keys, sizeof w->keys);
@@ -238,6 +240,7 @@ void cluster_end(World *w)
         w->fs[i] = simfs_free(w->fs[i]);
     id_set_free(&w->written);
     records_free(w);
+    shares_kill(w, NULL);
 }
 
 static void first_start(World *w, unsigned index)

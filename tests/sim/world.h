@@ -85,6 +85,7 @@ enum Scenario {
     SCENARIO_COPIES,   /* ... with a few hot blocks, all threads on them, late duplicates */
     SCENARIO_DRAINS,   /* hosts are taken out of service, and open regions leave them */
     SCENARIO_CARRIES,  /* ... and regions that are kept for a next run */
+    SCENARIO_SHARES,   /* processes of a host that read the same */
     SCENARIO_COUNT
 };
 
@@ -145,6 +146,7 @@ typedef struct Params {
     unsigned region_blocks_max;
     unsigned hot_ppm;     /* reads and writes aim at the hot blocks */
     unsigned popular_ppm; /* opens of one of a few fixed ranges */
+    bool shares;          /* the processes of a host share what they read */
     uint32_t retain_ppm, rdonly_ppm, fallback_ppm, stripe_ppm, mirror_ppm;
     uint64_t stripe_bytes;
     uint32_t vector_ppm;                            /* reads and writes over several buffers */
@@ -548,7 +550,8 @@ struct World {
     uint64_t *cover; /* COVER_MAX, of the worker */
     FILE *trace;
     uint64_t zero_ns;
-    ListNode records; /* of KeptRecord: what clients keep of retained regions' blocks */
+    ListNode shared_maps, shares; /* shares.c */
+    ListNode records;             /* of KeptRecord: what clients keep of retained regions' blocks */
     void (*program_first_start)(World *w, unsigned index);
 };
 
@@ -594,6 +597,10 @@ void file_proof(const SimFile *f, FileResult *ret);
 /* records.c: NEED_CHECKS_SAVE and NEED_CHECKS_LOAD. What they give call_file_done(). */
 ssize_t records_do(World *w, const Call *call);
 void records_free(World *w);
+/* shares.c: NEED_SHARE, hooks.share_end, and the end of a process. */
+void shares_join(Process *p, const Call *call);
+void shares_end(Share *share);
+void shares_kill(World *w, const Process *p);
 
 void params_choose(Params *p, uint64_t seed, int scenario);
 const char *scenario_name(unsigned scenario);

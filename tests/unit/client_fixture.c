@@ -351,6 +351,43 @@ void deliver(Datagram *d)
                              w.now);
 }
 
+static void share_join(ShareAsk *ask)
+{
+    unsigned i = 0;
+    while (w.shared.joined[i] && ask->share != &w.shared.of[i])
+        i++;
+    assert_in_range(i, 0, SHARES_MAX - 1);
+    if (!w.shared.map) {
+        w.shared.map = calloc(1, share_map_bytes(ask->name.name.len));
+        share_map_begin(w.shared.map, &ask->name);
+    }
+    assert_true(share_map_good(w.shared.map, &ask->name));
+    bool taken = w.shared.elsewhere;
+    for (unsigned k = 0; k < SHARES_MAX; k++)
+        taken |= w.shared.opener[k];
+    ask->made = !taken && !w.shared.joined[i] && w.shared.map->present == 0;
+    w.shared.map->present += !w.shared.joined[i];
+    w.shared.joined[i] = true;
+    w.shared.opener[i] |= !taken;
+    w.shared.of[i].map = w.shared.map;
+    ask->share = &w.shared.of[i];
+    ask->opener = w.shared.opener[i];
+}
+
+static void hook_share_end(void *ctx, Share *share)
+{
+    unsigned i = (unsigned)(share - w.shared.of);
+    (void)ctx;
+    assert_true(w.shared.joined[i]);
+    w.shared.joined[i] = w.shared.opener[i] = false;
+    w.shared.map->present--;
+}
+
+static uint64_t stamp_taken(void)
+{
+    return w.stamp_taken_ns ? w.stamp_taken_ns : UINT64_MAX / 2;
+}
+
 Stamp file_stamp_now(void)
 {
     if (w.stamp.size)
@@ -389,9 +426,11 @@ void do_file(Call *call)
         r.count = (ssize_t)w.record_len;
     } else if (call->need == NEED_FILE_STAMP) {
         r.stamp = file_stamp_now();
-        r.taken_ns = w.stamp_taken_ns ? w.stamp_taken_ns : UINT64_MAX / 2;
+        r.taken_ns = stamp_taken();
         r.granule_ns = NS_PER_MS;
         r.lease = w.lease;
+    } else if (call->need == NEED_SHARE) {
+        share_join((ShareAsk *)(void *)call->file_buf);
     }
     call_file_done(call, &r, w.now);
 }
@@ -431,7 +470,7 @@ void run_until(uint64_t until)
 
 bool file_needed(const Call *call)
 {
-    return call->need >= NEED_FILE_READ && call->need <= NEED_FILE_STAMP;
+    return call->need >= NEED_FILE_READ && call->need <= NEED_SHARE;
 }
 
 Call *next_file_needed(Channel *ch)
@@ -504,6 +543,8 @@ int open_at(uint64_t len, uint64_t offset, unsigned flags)
     Call call;
     FileGiven given = {
         .file = &the_file, .lease = w.lease, .stamp = file_stamp_now(), .retainable = true};
+    given.taken_ns = stamp_taken();
+    given.granule_ns = NS_PER_MS;
     call_open_start(&call, w.channels[1], &given, len, offset, flags, w.now);
     return (int)done(&call);
 }
@@ -685,7 +726,9 @@ void imd_stop(void)
 
 void set_up_with(size_t file_bytes, BlockSumFn *block_sum)
 {
+    const bool shares = w.shares;
     memset(&w, 0, sizeof w);
+    w.shares = shares;
     w.lease = LEASE_GRANTED;
     w.now = NS_PER_S;
     w.random = 4711;
@@ -710,7 +753,8 @@ void set_up_with(size_t file_bytes, BlockSumFn *block_sum)
                          .unlock = hook_unlock,
                          .wake = hook_wake,
                          .wake_background = hook_wake_background,
-                         .file_release = hook_release};
+                         .file_release = hook_release,
+                         .share_end = w.shares ? hook_share_end : NULL};
     w.client = client_new(&config, &env, &hooks);
     for (unsigned i = 0; i < CHANNELS; i++) {
         ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, (void *)(uintptr_t)i};
@@ -735,6 +779,7 @@ int tear_down(void **state)
     for (unsigned i = 0; i < CHANNELS; i++)
         channel_free(w.channels[i]);
     client_free(w.client);
+    free(w.shared.map);
     assert_false(w.locked);
     endpoint_free(w.manager);
     endpoint_free(w.other);

@@ -18,6 +18,7 @@
 #include "dodo/dodo.h"
 #include "imd/data.h"
 #include "libdodo/core.h"
+#include "libdodo/shared_map.h"
 
 enum {
     FILE_BYTES = 1 << 20,
@@ -28,6 +29,7 @@ enum {
     CHANNELS = 3, /* 0 is the background's */
     QUEUE_MAX = 512,
     DATAGRAM_MAX = 16384,
+    SHARES_MAX = 4,
 };
 
 typedef struct Datagram {
@@ -106,6 +108,13 @@ typedef struct World {
     Stamp stamp; /* if its size is not 0 */
     uint64_t stamp_taken_ns;
     unsigned released, syncs, wakes, background_wakes;
+    bool shares; /* processes share what they read; set before the start */
+    struct {
+        ShareMap *map;
+        Share of[SHARES_MAX];
+        bool joined[SHARES_MAX], opener[SHARES_MAX];
+        bool elsewhere;      /* a process that is none of ours opens it */
+    } shared;                /* of one region */
     uint8_t record[1 << 16]; /* what is kept of a retained region's blocks */
     size_t record_len;
     unsigned datagrams;   /* to anyone */

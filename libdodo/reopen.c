@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* The background asks for memory again, for regions and members that have none and that their file
+ * serves meanwhile. One that shares its memory (sharing.c) first looks what the others do. */
+#include "dodo/dodo.h"
+#include "libdodo/mirror.h"
+#include "libdodo/sharing.h"
+#include "libdodo/story.h"
+
+static void reopen_step(Call *call, uint64_t now_ns);
+static const CallOps reopen_ops = {.step = reopen_step};
+
+/* The first that still wants memory, or NULL. */
+static Region *first_idle(ListNode *list)
+{
+    LIST_FOREACH(node, list) {
+        Region *r = CONTAINER_OF(node, Region, idle);
+        if (region_wants_memory(r))
+            return r;
+        list_remove(&r->idle); /* it is being closed, or its last member is lost: for good */
+    }
+    return NULL;
+}
+
+/* The inactive FALLBACK region or member whose time has come, or NULL; and the time of the next
+ * one. Those that nothing remote serves go first. */
+Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns)
+{
+    *ret_next_ns = TIME_NEVER;
+    if (c->manager.count == 0 && !c->manager.named)
+        return NULL;
+    Region *r = first_idle(&c->idle), *lone = first_idle(&c->lone);
+    uint64_t lone_ns = max_u64(c->copies_until_ns, c->refraction_until_ns);
+    if (r)
+        *ret_next_ns = max_u64(r->reopen_ns, c->refraction_until_ns);
+    if (r && *ret_next_ns <= now_ns)
+        return r;
+    if (lone)
+        lone_ns = max_u64(lone->reopen_ns, lone_ns);
+    if (lone)
+        *ret_next_ns = min_u64(*ret_next_ns, lone_ns);
+    return lone && lone_ns <= now_ns ? lone : NULL;
+}
+
+/* Asks the manager for memory for @r. Under the lock. */
+static uint64_t reopen_ask(Client *c, const Region *r, CallOpen *open, uint64_t now_ns,
+                           uint8_t body[WIRE_BODY_MAX], size_t *ret_len)
+{
+    uint64_t id = numbers_take(&c->ids);
+    if (!id)
+        return 0;
+    const Region *twin = mirror_other(r);
+    open->apart = twin ? twin->address.epoch : 0;
+    open->fresh = move_target(c, r) && twin->retainable;
+    /* A retained region only where it is proven that the file has not been written since. */
+    uint32_t keep = region_shares(r) ? REGION_RETAIN
+                    : open->fresh    ? REGION_RETAIN | REGION_FRESH
+                                     : 0;
+    *ret_len = open_body(c, &r->key, &r->stamp, r->file_offset, r->len, r->flags, keep, open->apart,
+                         now_ns, body);
+    return id;
+}
+
+/* ---- those who read the same ---------------------------------------------------------------- */
+
+enum RejoinPhase { REJOIN_PROVE, REJOIN_JOIN };
+
+/* It waits for its file, or for the other processes. */
+static void rejoin_step(Call *call, uint64_t now_ns)
+{
+    (void)call, (void)now_ns;
+}
+
+/* Under the lock. What it has shared does not count any more. */
+static void rejoin_alone(Client *c, Region *r, uint64_t now_ns)
+{
+    share_leave(r);
+    share_waits(c, r, now_ns);
+}
+
+/* Under the lock. The id of a request to the manager, or 0: none is needed. */
+static uint64_t rejoin_go_on(Client *c, Region *r, CallOpen *open, bool *ret_back, uint64_t now_ns,
+                             uint8_t body[WIRE_BODY_MAX], size_t *ret_len)
+{
+    OpOpenReply place;
+    uint64_t id = 0;
+    r->sharing.share->opener |= open->share.opener;
+    switch (share_turn(r->sharing.share, &r->address, &place)) {
+    case SHARE_OPEN:
+        id = reopen_ask(c, r, open, now_ns, body, ret_len);
+        break;
+    case SHARE_GUEST:
+        r->sharing.guest = true;
+        client_region_activate(c, r, &place, true, now_ns);
+        *ret_back = true;
+        break;
+    case SHARE_WAIT:
+        share_waits(c, r, now_ns);
+        break;
+    case SHARE_ALONE:
+        rejoin_alone(c, r, now_ns);
+        break;
+    }
+    return id;
+}
+
+static void rejoin_joined(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    uint8_t body[WIRE_BODY_MAX];
+    uint64_t id = 0;
+    size_t n = 0;
+    bool back = false;
+    client_lock(c);
+    if (region_wants_memory(r) && region_shares(r))
+        id = rejoin_go_on(c, r, &st->open, &back, now_ns, body, &n);
+    bool last = region_leave(c, region_top(r));
+    client_unlock(c);
+    call->region = NULL;
+    if (back)
+        story_back(c, st->rd, now_ns);
+    if (last)
+        c->hooks.wake(c->hooks.ctx);
+    if (!id) {
+        call_finish(call, 0, 0, NULL);
+        return;
+    }
+    call->ops = &reopen_ops;
+    run_request(call, id, OP_OPEN, body, n, &c->config.request, now_ns);
+}
+
+/* The region may have given bytes of a changed file: it does not go back to those of before. */
+static void rejoin_proven(Call *call, const FileResult *result, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    if (retain_is_proven(r, result)) {
+        st->open.share = (ShareAsk){.name = r->sharing.share->map->name, .share = r->sharing.share};
+        call->phase = REJOIN_JOIN;
+        call_need_file(call, NEED_SHARE, r->file, (uint8_t *)&st->open.share, sizeof st->open.share,
+                       0);
+        return;
+    }
+    client_lock(c);
+    if (region_shares(r))
+        rejoin_alone(c, r, now_ns);
+    bool last = region_leave(c, region_top(r));
+    client_unlock(c);
+    call_finish(call, 0, 0, NULL);
+    if (last)
+        c->hooks.wake(c->hooks.ctx);
+}
+
+static void rejoin_file(Call *call, const FileResult *result, uint64_t now_ns)
+{
+    if (call->phase == REJOIN_PROVE)
+        rejoin_proven(call, result, now_ns);
+    else
+        rejoin_joined(call, now_ns);
+}
+
+static const CallOps rejoin_ops = {.step = rejoin_step, .file = rejoin_file};
+
+static void rejoin_begin(Call *call, Region *r)
+{
+    call->region = r;
+    call->phase = REJOIN_PROVE;
+    call_need_file(call, NEED_FILE_STAMP, r->file, NULL, 0, 0);
+}
+
+/* ---- the request ---------------------------------------------------------------------------- */
+
+void reopen_start(Channel *ch, uint64_t now_ns)
+{
+    Client *c = ch->client;
+    CallOpen open = {0};
+    uint8_t body[WIRE_BODY_MAX];
+    uint64_t next;
+    size_t n = 0;
+    client_lock(c);
+    Region *r = reopen_due(c, now_ns, &next);
+    bool shares = r && region_shares(r);
+    uint64_t id = r && !shares ? reopen_ask(c, r, &open, now_ns, body, &n) : 0;
+    int rd = r ? r->rd : -1;
+    if (shares)
+        region_top(r)->refs++;
+    if (r) /* also when all ids are in use: its turn comes again */
+        client_region_idle(c, r, now_ns);
+    client_unlock(c);
+    if (!id && !shares)
+        return;
+    Call *call = call_own(ch, OWN_REOPEN, shares ? &rejoin_ops : &reopen_ops);
+    call->state->rd = rd;
+    call->state->open = open;
+    if (shares)
+        rejoin_begin(call, r);
+    else
+        run_request(call, id, OP_OPEN, body, n, &c->config.request, now_ns);
+}
+
+/* Under the lock. A second copy that finds no room keeps nobody from asking for a first one. */
+static void reopen_refract(Client *c, bool got, bool copy, uint64_t now_ns)
+{
+    if (got)
+        client_refract_end(c, copy);
+    else if (copy)
+        client_refract_copies(c, now_ns);
+    else
+        client_refract(c, now_ns);
+}
+
+static void reopen_step(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    OpOpenReply reply;
+    enum RunResult result = run_step(call, now_ns);
+    if (result == RUN_RUNNING)
+        return;
+    const Request *q = &st->u.request;
+    bool got = result == RUN_DONE && open_answer(c, q, &reply) == OPEN_ANSWER_GOOD;
+    client_lock(c);
+    Region *r = client_region(c, st->rd);
+    bool together = got && r && mirror_together(r, reply.address.epoch);
+    if (r)
+        move_answered(c, r, got);
+    bool back = got && r && region_wants_memory(r) && !together;
+    if (back) {
+        bool shares = region_shares(r);
+        client_region_activate(c, r, &reply, shares && reply.reused, now_ns);
+        c->stats.inherited += shares && reply.reused;
+        share_publish(r);
+        r->retainable = shares || st->open.fresh; /* else it was not asked for as one */
+    }
+    reopen_refract(c, got && !together, st->open.apart, now_ns);
+    c->manager_late &= result != RUN_DONE && result != RUN_REFUSED;
+    numbers_end(&c->ids, st->id);
+    c->alive_due = true; /* what was not taken is not claimed, and so is freed */
+    client_unlock(c);
+    if (back)
+        story_back(c, st->rd, now_ns);
+    c->hooks.wake(c->hooks.ctx);
+    call_finish(call, 0, 0, NULL);
+}
