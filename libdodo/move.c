@@ -43,6 +43,16 @@ static bool to_be_moved(const Client *c, Region *r)
            drained(c, r->address.epoch);
 }
 
+/* What was copied at the old rate is waited for as the new one has it. */
+static void rate_changes(Moves *m, uint64_t rate, uint64_t now_ns)
+{
+    const uint64_t wait_ns = sub_u64(m->pace_ns, now_ns);
+    m->pace_ns =
+        rate > 0 ? time_add(now_ns, (uint64_t)((double)wait_ns * (double)m->rate / (double)rate))
+                 : 0;
+    m->rate = rate;
+}
+
 static void told(Client *c, const OpMovesReply *reply, uint64_t now_ns)
 {
     Moves *m = &c->moves;
@@ -52,7 +62,8 @@ static void told(Client *c, const OpMovesReply *reply, uint64_t now_ns)
         m->hosts[i] = reply->epochs[i];
     }
     m->hosts_count = reply->count;
-    m->rate = reply->rate;
+    if (m->rate != reply->rate)
+        rate_changes(m, reply->rate, now_ns);
     m->until_ns = time_add(now_ns, PERIODS_HELD * c->config.alive_ns);
     if (!same || m->at >= c->table_size) /* there may be new ones, of dodo drain */
         m->at = 0;

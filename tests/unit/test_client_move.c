@@ -245,6 +245,50 @@ CASE(move__keeps_to_the_rate)
     assert_in_range(w.now - begun, 20 * NS_PER_S, 32 * NS_PER_S); /* the last piece is free */
 }
 
+/* What was copied at a low rate is not waited for when the rate is higher. */
+CASE(move__the_rate_is_raised_on_its_way)
+{
+    int rd = filled(0);
+    w.move_rate = 10; /* some hours */
+    drain(w.epoch);
+    pass(A_WHILE_S);
+    assert_int_equal(info(rd).copies, 2);
+    w.move_rate = 100000;
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+    assert_reads_no_file(rd);
+}
+
+CASE(move__a_rate_after_none)
+{
+    int rd = filled(0);
+    w.move_rate = 10;
+    drain(w.epoch);
+    pass(A_WHILE_S);
+    assert_int_equal(info(rd).copies, 2);
+    w.drained_count = 0;
+    pass(10 * A_WHILE_S);
+    assert_int_equal(info(rd).copies, 1);
+    w.move_rate = 0;
+    drain(SECOND_EPOCH);
+    pass(A_WHILE_S);
+    drain(w.epoch);
+    w.move_rate = 100000;
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH);
+}
+
+/* Nor is a rate that is lowered free of what was copied before. */
+CASE(move__the_rate_is_lowered_on_its_way)
+{
+    int rd = on_its_way(0);
+    uint64_t heals = stats().heals;
+    w.move_rate = 10;
+    pass(10 * A_WHILE_S);
+    assert_in_range(stats().heals, heals, heals + 1);
+    assert_int_equal(info(rd).copies, 2);
+}
+
 /* Pieces that a region is copied in, beside calls of @bytes; 0: beside none. */
 static uint64_t pieces_beside(size_t bytes)
 {
