@@ -138,6 +138,7 @@ static bool wait_for_work(ImdThread *t)
     struct timespec timeout = {.tv_sec = (time_t)(wait / NS_PER_S),
                                .tv_nsec = (long)(wait % NS_PER_S)};
     int n = ppoll(fds, 2, until == TIME_NEVER ? NULL : &timeout, NULL);
+    t->idle &= n <= 0;
     return n > 0 && fds[1].revents;
 }
 
@@ -185,11 +186,12 @@ static void publish(ImdThread *t)
         atomic_store_explicit(&t->served[i], words[i], memory_order_relaxed);
 }
 
-/* Nothing has its time, so that only a datagram or an order ends the wait. */
+/* Nothing has its time, so that only a datagram or an order ends the wait; and it is not likely to
+ * be a long one. */
 static bool may_sleep(const ImdThread *t)
 {
     const TransportOps *ops = t->port.transport->ops;
-    return ops->receive_asleep && ops->nudge && next_deadline(t, 0) == TIME_NEVER;
+    return !t->idle && ops->receive_asleep && ops->nudge && next_deadline(t, 0) == TIME_NEVER;
 }
 
 static bool look(void *ctx)
@@ -198,13 +200,13 @@ static bool look(void *ctx)
     return port_look(&t->port) || mailbox_waiting(&t->orders);
 }
 
-/* With one system call less than waiting and then receiving. The thread that gives an order first
- * posts it and then looks whether we are asleep: one of us sees the other. */
+/* With one system call less than waiting and then receiving, but not without end. The thread that
+ * gives an order first posts it and then looks whether we are asleep: one of us sees the other. */
 static void sleep_for_work(ImdThread *t)
 {
     atomic_store(&t->asleep, true);
     if (!mailbox_waiting(&t->orders))
-        port_sleep(&t->port);
+        t->idle = !port_sleep(&t->port);
     atomic_store(&t->asleep, false);
 }
 

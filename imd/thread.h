@@ -60,6 +60,7 @@ typedef struct ImdThread {
     bool stop;
     unsigned turns;
     Polling polling;
+    bool idle;           /* nothing came while it slept */
     _Atomic bool asleep; /* in the receiving call: who gives an order nudges the socket */
     _Atomic uint64_t served[IMD_SERVED_WORDS]; /* a Served so far, for the control thread */
     _Atomic uint64_t counts[IMD_COUNTS_WORDS]; /* an ImdCounts, likewise; if config.counts */

@@ -8,7 +8,7 @@
 #include "daemon/start.h"
 #include "imd/member.h"
 
-static const uint64_t PATIENCE_NS = 100 * NS_PER_MS; /* asleep, should an order's nudge be lost */
+static const uint64_t PATIENCE_NS = 100 * NS_PER_MS; /* asleep; after that it waits without end */
 
 /* What a client sends without waiting for us takes no longer than this, of the cap. */
 static uint32_t pace_bytes(uint64_t rate_bytes)

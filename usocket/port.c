@@ -212,9 +212,9 @@ unsigned port_receive(Port *p, uint64_t now_ns)
     return n > 0 ? (unsigned)n : 0;
 }
 
-void port_sleep(Port *p)
+bool port_sleep(Port *p)
 {
-    (void)batches_sleep(&p->batches);
+    return batches_sleep(&p->batches);
 }
 
 bool port_look(Port *p)

@@ -79,8 +79,8 @@ void port_close(Port *p); /* also of a zeroed Port; no callbacks */
  * messages taken, 0 when none was there. With batches.room.receives of them, there may be more. */
 unsigned port_receive(Port *p, uint64_t now_ns);
 /* Falls asleep until a message comes, which the next port_receive() takes in, or nothing did for a
- * while. Only where the transport has receive_asleep(). */
-void port_sleep(Port *p);
+ * while. Only where the transport has receive_asleep(). False: nothing came. */
+bool port_sleep(Port *p);
 /* The same without sleeping. False: nothing is there. */
 bool port_look(Port *p);
 /* Nothing that is sent leaves this host: our address has gone, or has not come yet. */

@@ -381,6 +381,39 @@ TEST(thread__answers_a_small_ask_amid_large_ones)
     close_turns(&t);
 }
 
+static unsigned naps;
+
+static int nap_in_vain(Transport *t, TransportReceive *receives, unsigned count)
+{
+    naps++;
+    return 0;
+}
+
+/* A host that nobody reads from does not wake up again and again. */
+TEST(thread__sleeps_without_end_while_nothing_comes)
+{
+    Turns t;
+    open_turns(&t, 0);
+    Transport *transport = t.thread->port.transport;
+    TransportOps ops = *transport->ops;
+    ops.receive_asleep = nap_in_vain;
+    transport->ops = &ops;
+    naps = 0;
+    while (naps == 0) /* what is left of the opening */
+        turn(&t);
+    for (unsigned i = 1; i <= 3; i++) {
+        ask(t.clients[0], i, SMALL);
+        turn(&t); /* an empty nap was enough: this one ends with what comes */
+        assert_int_equal(naps, i);
+        turn(&t); /* who was asked may be asked again soon */
+        assert_int_equal(naps, i + 1);
+    }
+    order(t.clients[0], IMD_DROP, 1);
+    turn(&t);
+    await_done(t.clients[0], 1);
+    close_turns(&t);
+}
+
 /* What a client asked for goes when its session does. */
 TEST(thread__forgets_what_a_dead_session_asked_for)
 {
