@@ -29,7 +29,7 @@ void mirror_refused(Client *c, Region *r, uint64_t now_ns)
     uint64_t wait = time_add(r->mirror.heal_wait_ns, r->mirror.heal_wait_ns);
     r->mirror.heal_wait_ns = min_u64(max_u64(wait, HEAL_DELAY_NS), HEAL_WAIT_MAX_NS);
     mirror_uneven(c, r);
-    r->mirror.heal_ns = time_add(now_ns, r->mirror.heal_wait_ns);
+    r->mirror.heal_ns = max_u64(time_add(now_ns, r->mirror.heal_wait_ns), r->blocks.rest_ns);
 }
 
 void mirror_rests(Client *c, Region *r)

@@ -477,20 +477,34 @@ CASE(heal__comes_back_to_what_was_written_meanwhile)
     assert_reads_no_file(rd);
 }
 
+/* The first copy's host has as much memory for it as @space says. */
+static ImdRegion first_in(ImdSpace *space, int rd)
+{
+    ClientRegionInfo first = copy(rd, 0);
+    ImdRegion region = {.region = first.address.region,
+                        .opening = first.address.opening,
+                        .capability = first.address.capability,
+                        .len = LEN,
+                        .extents = extents_new(space, 0, LEN, 8192)};
+    imd_data_drop(w.data, region.region);
+    assert_int_equal(imd_data_add(w.data, &region), 0);
+    return region;
+}
+
+static void first_ends(ImdRegion *region)
+{
+    imd_data_drop(w.data, region->region);
+    extents_end(region->extents);
+    region->extents = extents_free(region->extents);
+}
+
 /* The owner of one host needs its memory for a while: then the copy there is made of the other one,
  * also what fills were dropped for meanwhile. */
 CASE(heal__of_a_copy_whose_host_had_no_memory)
 {
     ImdSpace space = {.limit_bytes = 0};
     int rd = opened(0);
-    ClientRegionInfo first = copy(rd, 0);
-    ImdRegion region = {.region = first.address.region,
-                        .opening = first.address.opening,
-                        .capability = first.address.capability,
-                        .len = LEN,
-                        .extents = extents_new(&space, 0, LEN, 8192)};
-    imd_data_drop(w.data, region.region);
-    assert_int_equal(imd_data_add(w.data, &region), 0);
+    ImdRegion region = first_in(&space, rd);
     for (unsigned i = 0; i < 20; i++) {
         assert_reads_file(rd, 0, i * 4096, 4096);
         settle();
@@ -502,9 +516,24 @@ CASE(heal__of_a_copy_whose_host_had_no_memory)
     assert_true(client_copies_even(w.client, rd));
     assert_int_equal(copy(rd, 0).filled_bytes, 20 * 4096);
     assert_int_equal(w.file_bytes, before);
-    imd_data_drop(w.data, region.region);
-    extents_end(region.extents);
-    region.extents = extents_free(region.extents);
+    first_ends(&region);
+}
+
+/* Nothing is read for a copy as long as its host takes nothing. */
+CASE(heal__rests_while_fills_do)
+{
+    ImdSpace space = {.limit_bytes = 0};
+    int rd = opened(0);
+    ImdRegion region = first_in(&space, rd);
+    uint64_t begun = w.now;
+    assert_reads_file(rd, 0, 0, 40960);
+    run_until(begun + 450 * NS_PER_MS);
+    assert_int_equal(imd_data_stats(w.data)->fills_no_room, 1);
+    assert_int_equal(stats().heals, 0);
+    run_until(begun + 700 * NS_PER_MS);
+    assert_int_equal(imd_data_stats(w.data)->fills_no_room, 2);
+    assert_int_equal(stats().heals, 1);
+    first_ends(&region);
 }
 
 /* ---- giving up a part ------------------------------------------------------------------------ */
