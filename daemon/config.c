@@ -260,6 +260,35 @@ static const char *called(const ConfigProgram *p, const char *path)
                                                                                      : p->name;
 }
 
+static const GOptionEntry *entry_find(const GArray *entries, const char *name, size_t len)
+{
+    const GOptionEntry *e = (const GOptionEntry *)(void *)entries->data;
+    while (e->long_name && (strncmp(e->long_name, name, len) != 0 || e->long_name[len] != '\0'))
+        e++;
+    return e->long_name ? e : NULL;
+}
+
+/* GLib takes --insecure=no for --insecure. */
+static int refuse_valued_flags(const ConfigProgram *p, const GArray *entries, int argc, char **argv,
+                               char *error)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        bool option = g_str_has_prefix(argv[i], "-");
+        if (!option && p->runs_another)
+            break;
+        size_t len = strcspn(argv[i], "=");
+        const GOptionEntry *e =
+            option && len > 2 ? entry_find(entries, argv[i] + 2, len - 2) : NULL;
+        if (e && e->arg == G_OPTION_ARG_NONE && argv[i][len] == '=') {
+            (void)snprintf(error, CONFIG_ERROR_MAX, "--%s takes no value (see %s --help)",
+                           e->long_name, called(p, argv[0]));
+            return -EINVAL;
+        }
+        i += e && e->arg != G_OPTION_ARG_NONE && argv[i][len] != '=';
+    }
+    return 0;
+}
+
 /* Reads the command line; --help is printed here. */
 static enum ConfigOutcome parse_options(const ConfigProgram *p, GArray *options, int *argc,
                                         char ***argv, char **ret_config, char *error)
@@ -275,6 +304,8 @@ static enum ConfigOutcome parse_options(const ConfigProgram *p, GArray *options,
                                .arg_data = &help,
                                .description = "Print this and exit"};
     g_array_append_val(entries, help_entry);
+    if (refuse_valued_flags(p, entries, *argc, *argv, error) != 0)
+        return CONFIG_USAGE;
     g_option_context_set_help_enabled(context, FALSE); /* GLib's would exit from in here */
     g_option_context_set_strict_posix(context, p->runs_another);
     g_option_context_set_summary(context, p->summary);

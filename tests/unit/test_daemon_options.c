@@ -183,6 +183,15 @@ CASE(load__says_what_to_do)
         {"", NULL, NULL, "--bogus", CONFIG_USAGE, "Unknown option --bogus (see imd --help)"},
         {"", NULL, NULL, "--data-port 5", CONFIG_USAGE,
          "Unknown option --data-port (see imd --help)"}, /* only in the file */
+        {"", NULL, NULL, "--insecure=no", CONFIG_USAGE,
+         "--insecure takes no value (see imd --help)"},
+        {"", NULL, NULL, "--pool 1M --help=", CONFIG_USAGE,
+         "--help takes no value (see imd --help)"},
+        {"", NULL, NULL, "--pool --insecure=no", CONFIG_USAGE,
+         "--pool --insecure=no: expected a size such as 64M or 1.5G, 64 KiB to 256 TiB"},
+        {"", NULL, NULL, "--inse=no", CONFIG_USAGE, "Unknown option --inse=no (see imd --help)"},
+        {"", NULL, NULL, "-- --insecure=no", CONFIG_USAGE,
+         "unexpected argument \"--\" (see imd --help)"},
         {"", NULL, NULL, "--pool", CONFIG_USAGE, "Missing argument for --pool (see imd --help)"},
         {"", NULL, NULL, "now", CONFIG_USAGE, "unexpected argument \"now\" (see imd --help)"},
         /* The command line is judged before the file. */
