@@ -148,7 +148,9 @@ bool region_file_serves(const Region *r)
 
 static ListNode *idle_list(Client *c, const Region *r)
 {
-    return mirror_other(r) ? &c->lone : &c->idle;
+    if (!mirror_other(r))
+        return &c->idle;
+    return move_wants(c, r) ? &c->moves.wanting : &c->lone;
 }
 
 void client_region_file(Client *c, Region *r)
@@ -214,6 +216,12 @@ void client_refract_copies(Client *c, uint64_t now_ns)
 {
     refract(c, &c->copies_ns);
     c->copies_until_ns = time_add(now_ns, c->copies_ns);
+}
+
+void client_refract_moves(Client *c, uint64_t now_ns)
+{
+    refract(c, &c->moves.rest_ns);
+    c->moves.rest_until_ns = time_add(now_ns, c->moves.rest_ns);
 }
 
 void client_refract_end(Client *c, bool copy)

@@ -34,6 +34,7 @@ Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks
     list_init(&c->copies);
     list_init(&c->fills);
     list_init(&c->moves.under_way);
+    list_init(&c->moves.wanting);
     numbers_init(&c->ids, 1);
     credit_init(&c->credit, config->credit_cap_bytes);
     return c;

@@ -116,7 +116,7 @@ typedef struct Region {
     uint64_t hits, misses, written_bytes;
     uint64_t inode;     /* of the file, for the log */
     uint64_t reopen_ns; /* FALLBACK or a member, and inactive: try again then */
-    ListNode idle;      /* ... in Client.idle or .lone, by that time */
+    ListNode idle;      /* ... in Client.idle, .lone or .moves.wanting, by that time */
     ListNode link;      /* in Client.regions, by age; its members come after it */
     Stripes stripe;
     Mirror mirror;
@@ -176,8 +176,10 @@ typedef struct Moves {
     uint64_t until_ns;      /* what it said holds so long */
     uint64_t rate, pace_ns; /* bytes a second, 0: as it comes; nothing is copied before */
     ListNode under_way;     /* of Region */
-    unsigned at;            /* the next place of the table that is looked at */
-    unsigned count_at;      /* ... for what there is left to copy */
+    ListNode wanting;       /* of Region: without memory, their other copies are to be moved */
+    uint64_t rest_until_ns, rest_ns; /* the refraction period of these */
+    unsigned at;                     /* the next place of the table that is looked at */
+    unsigned count_at;               /* ... for what there is left to copy */
     uint64_t counted, left_blocks, copied_bytes;
     unsigned refused; /* openings elsewhere in a row that found no room */
     RegionAddress done[MOVES_DONE_MAX];
@@ -524,6 +526,8 @@ void client_region_soon(Client *c, Region *r, uint64_t at_ns);
 void client_refract(Client *c, uint64_t now_ns);
 /* ... in which nobody asks for second copies, which nobody lacks. */
 void client_refract_copies(Client *c, uint64_t now_ns);
+/* ... in which nobody asks for what a drain waits for (move.c). */
+void client_refract_moves(Client *c, uint64_t now_ns);
 void client_refract_end(Client *c, bool copy);
 bool region_wants_memory(const Region *r);
 /* Remote memory serves it, or some of it. */

@@ -79,7 +79,9 @@ void moves_step(Channel *ch, uint64_t now_ns);
 /* All below under the lock. When the background has something to do for moves; TIME_NEVER: when
  * something else happens. */
 uint64_t moves_due(const Channel *ch);
-/* The region, without memory, is to have it while its other copy moves here. */
+/* The region, without memory, is to have it as its other copy is on a host that is drained. */
+bool move_wants(const Client *c, const Region *r);
+/* ... and only while that moves here. */
 bool move_target(const Client *c, const Region *r);
 /* The manager has answered the opening of its memory. If there is no room for it, others are moved
  * first, which may be smaller. */

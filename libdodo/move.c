@@ -64,6 +64,8 @@ static void told(Client *c, const OpMovesReply *reply, uint64_t now_ns)
     m->hosts_count = reply->count;
     if (m->rate != reply->rate)
         rate_changes(m, reply->rate, now_ns);
+    if (!same) /* there may be room again */
+        m->rest_ns = m->rest_until_ns = 0;
     m->until_ns = time_add(now_ns, PERIODS_HELD * c->config.alive_ns);
     if (!same || m->at >= c->table_size) /* there may be new ones, of dodo drain */
         m->at = 0;
@@ -154,6 +156,8 @@ static void move_begin(Client *c, Region *r)
         return;
     believe_held(c, r);
     list_push_back(&c->moves.under_way, &r->mirror.moving);
+    if (!r->mirror.twin->active)
+        client_region_file(c, r->mirror.twin); /* it waited for less */
 }
 
 /* Has the other copy all that @r has, as far as is known? */
@@ -272,20 +276,27 @@ static bool looking(const Client *c)
            (m->count_at < c->table_size || (m->at < c->table_size && under_way(c) < MOVES_AT_ONCE));
 }
 
-bool move_target(const Client *c, const Region *r)
+bool move_wants(const Client *c, const Region *r)
 {
     const Region *from = mirror_other(r);
-    return from && !(r->flags & DODO_MIRROR) && drained(c, from->address.epoch);
+    return from && drained(c, from->address.epoch);
+}
+
+bool move_target(const Client *c, const Region *r)
+{
+    return move_wants(c, r) && !(r->flags & DODO_MIRROR);
 }
 
 void move_answered(Client *c, Region *r, bool got)
 {
-    if (!move_target(c, r))
+    if (!move_wants(c, r))
         return;
     c->moves.refused = got ? 0 : c->moves.refused + 1;
     if (got)
         return;
     list_remove(&r->mirror.twin->mirror.moving);
+    if (!move_target(c, r))
+        return; /* it is asked for again, as any lost copy */
     r->mirror.spare = true;
     list_remove(&r->idle);
 }

@@ -22,23 +22,27 @@ static Region *first_idle(ListNode *list)
 }
 
 /* The inactive FALLBACK region or member whose time has come, or NULL; and the time of the next
- * one. Those that nothing remote serves go first. */
+ * one. Those that nothing remote serves go first, then those that a drain waits for. */
 Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns)
 {
+    const struct {
+        ListNode *of;
+        uint64_t until_ns;
+    } lists[] = {
+        {&c->idle, 0}, {&c->moves.wanting, c->moves.rest_until_ns}, {&c->lone, c->copies_until_ns}};
     *ret_next_ns = TIME_NEVER;
     if (c->manager.count == 0 && !c->manager.named)
         return NULL;
-    Region *r = first_idle(&c->idle), *lone = first_idle(&c->lone);
-    uint64_t lone_ns = max_u64(c->copies_until_ns, c->refraction_until_ns);
-    if (r)
-        *ret_next_ns = max_u64(r->reopen_ns, c->refraction_until_ns);
-    if (r && *ret_next_ns <= now_ns)
-        return r;
-    if (lone)
-        lone_ns = max_u64(lone->reopen_ns, lone_ns);
-    if (lone)
-        *ret_next_ns = min_u64(*ret_next_ns, lone_ns);
-    return lone && lone_ns <= now_ns ? lone : NULL;
+    for (unsigned i = 0; i < sizeof lists / sizeof *lists; i++) {
+        Region *r = first_idle(lists[i].of);
+        if (!r)
+            continue;
+        uint64_t at_ns = max_u64(max_u64(r->reopen_ns, lists[i].until_ns), c->refraction_until_ns);
+        *ret_next_ns = min_u64(*ret_next_ns, at_ns);
+        if (at_ns <= now_ns)
+            return r;
+    }
+    return NULL;
 }
 
 /* Asks the manager for memory for @r. Under the lock. */
@@ -200,11 +204,16 @@ void reopen_start(Channel *ch, uint64_t now_ns)
         run_request(call, id, OP_OPEN, body, n, &c->config.request, now_ns);
 }
 
-/* Under the lock. A second copy that finds no room keeps nobody from asking for a first one. */
-static void reopen_refract(Client *c, bool got, bool copy, uint64_t now_ns)
+/* Under the lock. A second copy that finds no room keeps nobody from asking for a first one, and
+ * none of those that a drain waits for. */
+static void reopen_refract(Client *c, bool got, bool copy, bool moves, uint64_t now_ns)
 {
+    if (got && moves)
+        c->moves.rest_ns = 0;
     if (got)
         client_refract_end(c, copy);
+    else if (moves)
+        client_refract_moves(c, now_ns);
     else if (copy)
         client_refract_copies(c, now_ns);
     else
@@ -224,6 +233,7 @@ static void reopen_step(Call *call, uint64_t now_ns)
     client_lock(c);
     Region *r = client_region(c, st->rd);
     bool together = got && r && mirror_together(r, reply.address.epoch);
+    bool moves = r && move_wants(c, r);
     if (r)
         move_answered(c, r, got);
     bool back = got && r && region_wants_memory(r) && !together;
@@ -234,7 +244,7 @@ static void reopen_step(Call *call, uint64_t now_ns)
         share_publish(r);
         r->retainable = shares || st->open.fresh; /* else it was not asked for as one */
     }
-    reopen_refract(c, got && !together, st->open.apart, now_ns);
+    reopen_refract(c, got && !together, st->open.apart, moves, now_ns);
     c->manager_late &= result != RUN_DONE && result != RUN_REFUSED;
     numbers_end(&c->ids, st->id);
     c->alive_due = true; /* what was not taken is not claimed, and so is freed */

@@ -181,6 +181,35 @@ CASE(move__of_one_of_two_copies)
     assert_int_equal(close_rd(rd), 0);
 }
 
+/* The other copies of mirrored regions have nowhere to go. Others have. */
+CASE(move__is_not_held_up_by_copies_without_a_place)
+{
+    enum { MIRRORED = 12, SMALL = 20480 };
+    for (unsigned i = 0; i < MIRRORED; i++) {
+        int rd = open_at(SMALL, LEN + i * SMALL, DODO_MIRROR);
+        assert_int_equal(info(rd).copies, 2);
+        assert_reads_file(rd, LEN + i * SMALL, 0, SMALL);
+    }
+    int rd = filled(0);
+    drain(w.epoch);
+    pass(2 * A_WHILE_S);
+    assert_int_equal(stats().moves, MIRRORED + 1);
+    assert_is_on(rd, SECOND_EPOCH);
+}
+
+/* So that the drain is known to get on no more. */
+CASE(move__of_both_copies_without_another_place)
+{
+    int rd = filled(DODO_MIRROR);
+    w.drained[0] = w.epoch;
+    w.drained[1] = SECOND_EPOCH;
+    w.drained_count = 2;
+    pass(10 * A_WHILE_S);
+    assert_int_equal(info(rd).copies, 1);
+    assert_true(w.moves.refused > 0);
+    assert_reads_no_file(rd);
+}
+
 /* ---- under way ------------------------------------------------------------------------------ */
 
 /* A rate at which a region takes its time. */
