@@ -24,24 +24,43 @@ static int base_path(char *out, size_t cap)
     return (size_t)snprintf(out, cap, "%s/.local/state", home) < cap ? 0 : -ENAMETOOLONG;
 }
 
-/* Makes what is missing of @path, from the root on. */
-static void make_path(char *path)
+/* Why @path in @dir is not there, if nobody could make it; 0: it is. */
+static int make(int dir, const char *path)
 {
+    if (mkdirat(dir, path, 0700) == 0 || errno == EEXIST)
+        return 0;
+    return errno == ENOENT ? -EACCES : -errno; /* as in /proc: but it is not the home that lacks */
+}
+
+/* Makes what is missing of @path, from the root on. 0, or why the first could not be made. */
+static int make_path(char *path)
+{
+    int first = 0;
     for (char *at = path + 1; (at = strchr(at, '/')); at++) {
         *at = '\0';
-        (void)mkdir(path, 0700);
+        int made = make(AT_FDCWD, path);
+        first = first < 0 ? first : made;
         *at = '/';
     }
-    (void)mkdir(path, 0700);
+    int made = make(AT_FDCWD, path);
+    return first < 0 ? first : made;
+}
+
+/* @made says more than that it is not there. */
+static int open_errno(int made)
+{
+    return errno == ENOENT && made < 0 ? made : -errno;
 }
 
 /* A directory of this user's alone, in @parent. */
 static int open_own(int parent, const char *name)
 {
     struct stat st;
-    (void)mkdirat(parent, name, 0700);
+    int made = make(parent, name);
     CLEANUP_CLOSE int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
+    if (fd < 0)
+        return open_errno(made);
+    if (fstat(fd, &st) < 0)
         return -errno;
     if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
         return -EPERM;
@@ -54,10 +73,10 @@ int state_dir_open(const char *part)
     int result = base_path(path, sizeof path);
     if (result < 0)
         return result;
-    make_path(path);
+    int made = make_path(path);
     CLEANUP_CLOSE int base = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (base < 0)
-        return -errno;
+        return open_errno(made);
     int own = open_own(base, "dodo");
     if (own < 0 || !part)
         return own;

@@ -8,7 +8,7 @@
 
 /* A descriptor of the directory, or of its @part (NULL: itself), which is made with mode 0700 where
  * it is missing; the caller closes it. -errno: no home is known (ENOENT), or the directory is not
- * this user's alone (EPERM), or the system call's. */
+ * this user's alone (EPERM), or the system call's; EACCES also where nobody can make it. */
 int state_dir_open(const char *part);
 
 #endif

@@ -75,6 +75,22 @@ CASE(state_dir__without_xdg_lies_in_the_home)
     free(home);
 }
 
+/* It is not the home that is missing. */
+CASE(state_dir__where_none_can_be_made)
+{
+    char path[4096];
+    (void)setenv("XDG_STATE_HOME", "/proc/none/at/all", 1);
+    assert_int_equal(state_dir_open(NULL), -EACCES);
+    (void)setenv("XDG_STATE_HOME", "/proc", 1);
+    assert_int_equal(state_dir_open(NULL), -EACCES);
+    (void)snprintf(path, sizeof path, "%s/file", dir);
+    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    (void)close(fd);
+    (void)setenv("XDG_STATE_HOME", path, 1);
+    assert_int_equal(state_dir_open(NULL), -ENOTDIR);
+}
+
 CASE(state_dir__of_others_is_refused)
 {
     char path[4096];
