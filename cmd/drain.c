@@ -29,6 +29,11 @@ static uint64_t left_there(const Host *h)
     return h->regions_count + allocs_under_way(h);
 }
 
+void cmd_drain_parts(Host *h)
+{
+    h->drain.lost = h->drain.on && left_there(h) > 0;
+}
+
 void cmd_drain_reason(const Host *h, Reason *ret)
 {
     const uint64_t left = left_there(h);
@@ -156,11 +161,11 @@ static uint16_t drain_do(Manager *m, const OpDrain *op, Host **ret_host)
     Host *h = *ret_host = cmd_host_at(m, &op->host);
     if (!h)
         return STATUS_GONE;
-    if (op->what == DRAIN_START)
+    if (op->what == DRAIN_START && !h->drain.lost)
         return drain_start(m, h, op);
     if (op->what == DRAIN_CANCEL)
         drain_cancel(m, h);
-    return STATUS_OK;
+    return h->drain.lost ? STATUS_GONE : STATUS_OK;
 }
 
 /* To do it again changes nothing, so that a repeat may as well be done again. */

@@ -141,8 +141,10 @@ static uint16_t host_part(Manager *m, Host *h, const WireRequest *request)
         return STATUS_INVALID;
     env_trace(&m->env, "host %016llx: leaves", (unsigned long long)h->epoch);
     cmd_host_hint(m, h, &part.hint);
-    if (!h->leaving)
+    if (!h->leaving) {
         cmd_tell_host(m, h, EVENT_HOST_LEFT, "it said good-bye");
+        cmd_drain_parts(h);
+    }
     h->leaving = true;
     cmd_calls_fail(m, h);
     cmd_regions_of_host_drop(m, h);

@@ -84,6 +84,7 @@ typedef struct HostDrain {
     bool on;
     bool drop;        /* what is kept there is freed */
     bool told;        /* that nothing is left */
+    bool lost;        /* the host has left with what was there */
     uint8_t place;    /* in Manager.drains and ClientMoves */
     uint64_t rate;    /* bytes a second that all clients together may copy; 0: no limit */
     uint64_t clients; /* that have regions open there */
@@ -487,6 +488,8 @@ void cmd_owner_input(Manager *m, Session *session, const WireRequest *request);
 void cmd_moves(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
 void cmd_drain(Manager *m, Session *session, const WireRequest *request);
 void cmd_drains_tick(Manager *m);
+/* The host leaves, and its regions are there yet. */
+void cmd_drain_parts(Host *h);
 /* In words, how far the drain is. */
 void cmd_drain_reason(const Host *h, Reason *ret);
 

@@ -118,6 +118,12 @@ static void say_count(GString *out, uint64_t n, const char *one, const char *man
     g_string_append_printf(out, "%" PRIu64 " %s", n, n == 1 ? one : many);
 }
 
+static void say_left(const DrainJudge *j, GString *out)
+{
+    say_count(out, left_there(&j->last), "region was", "regions were");
+    g_string_append(out, " left there");
+}
+
 static void say_size(GString *out, uint64_t bytes)
 {
     char text[32];
@@ -243,7 +249,6 @@ static void say_stuck(const DrainJudge *j, GString *out)
 
 void drain_say_end(const DrainJudge *j, enum DrainVerdict v, GString *out)
 {
-    const uint64_t left = left_there(&j->last);
     switch (v) {
     case DRAIN_DONE:
         g_string_append_printf(out,
@@ -256,23 +261,21 @@ void drain_say_end(const DrainJudge *j, enum DrainVerdict v, GString *out)
         break;
     case DRAIN_STOPPED:
         g_string_append_printf(
-            out,
-            "%s: not done, somebody has cancelled it: it gets new regions again; "
-            "%" PRIu64 " were left there\n",
-            j->host, left);
+            out, "%s: not done, somebody has cancelled it: it gets new regions again; ", j->host);
+        say_left(j, out);
+        g_string_append_c(out, '\n');
         break;
     case DRAIN_LOST:
-        g_string_append_printf(out,
-                               "%s: not done, the host has left the cluster or has started again; "
-                               "%" PRIu64
-                               " regions were left there, which are gone with its memory\n",
-                               j->host, left);
+        g_string_append_printf(
+            out, "%s: not done, the host has left the cluster or has started again; ", j->host);
+        say_left(j, out);
+        g_string_append(out, ", gone with its memory\n");
         break;
     case DRAIN_UNHEARD:
-        g_string_append_printf(out,
-                               "%s: not known, the manager has not answered for long; %" PRIu64
-                               " regions were left there\n",
-                               j->host, left);
+        g_string_append_printf(out, "%s: not known, the manager has not answered for long; ",
+                               j->host);
+        say_left(j, out);
+        g_string_append_c(out, '\n');
         break;
     case DRAIN_GOES_ON:
     case DRAIN_AGAIN:

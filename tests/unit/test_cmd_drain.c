@@ -212,6 +212,27 @@ TEST(drain__knows_no_such_host)
     rig_free(rig);
 }
 
+/* Nothing is there any more, and yet the drain was not done. */
+TEST(drain__host_leaves_with_regions)
+{
+    Rig *rig = rig_new();
+    FakeImd *leaves = imd_up(rig, 64 * KIB), *empty = imd_up(rig, 4 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 32 * KIB, 0);
+    OpDrain op = {.host = leaves->session.peer, .what = DRAIN_LOOK};
+    assert_int_equal(opened(rig, c, &open).epoch, epoch_of(leaves));
+    (void)drain(rig, leaves, DRAIN_START);
+    (void)drain(rig, empty, DRAIN_START);
+    imd_part(rig, leaves);
+    imd_part(rig, empty);
+    assert_int_equal(rig_status(rig, &rig->tool, drain_send(rig, &op)), STATUS_GONE);
+    imd_part(rig, leaves); /* once more */
+    op.what = DRAIN_START;
+    assert_int_equal(rig_status(rig, &rig->tool, drain_send(rig, &op)), STATUS_GONE);
+    assert_int_equal(drain(rig, empty, DRAIN_LOOK).host_regions, 0);
+    rig_free(rig);
+}
+
 TEST(drain__limit)
 {
     ManagerConfig config = rig_config();
