@@ -210,6 +210,38 @@ CASE(move__of_both_copies_without_another_place)
     assert_reads_no_file(rd);
 }
 
+/* Another host is drained, too: there may be room elsewhere by now. */
+CASE(move__asks_at_once_when_the_hosts_are_others)
+{
+    int rd = filled(0);
+    w.second.dead = true;
+    drain(w.epoch);
+    pass(10 * A_WHILE_S); /* it asks once a minute by now */
+    assert_is_on(rd, w.epoch);
+    second_start(SECOND_EPOCH + 1);
+    w.drained[1] = 777;
+    w.drained_count = 2;
+    pass(12);
+    assert_is_on(rd, SECOND_EPOCH + 1);
+}
+
+/* A mirrored region's new copy is no drain's work. */
+CASE(move__counts_what_it_copies_itself)
+{
+    int rd = filled(DODO_MIRROR);
+    w.second.dead = true;
+    write_some(rd, 0, 1, 1);
+    second_start(SECOND_EPOCH + 1);
+    pass(A_WHILE_S);
+    assert_int_equal(info(rd).copies, 2);
+    assert_true(stats().heals > 0);
+    drain(w.epoch);
+    pass(A_WHILE_S);
+    assert_is_on(rd, SECOND_EPOCH + 1);
+    assert_true(w.moves_asked > 0);
+    assert_int_equal(w.moves.copied_bytes, 0);
+}
+
 /* ---- under way ------------------------------------------------------------------------------ */
 
 /* A rate at which a region takes its time. */

@@ -427,6 +427,28 @@ TEST(moves__own_pause_is_nobodys_silence)
     rig_free(rig);
 }
 
+TEST(moves__of_another_host_are_left_out)
+{
+    Rig *rig = rig_new();
+    FakeImd *one = imd_up(rig, 4 * KIB);
+    FakeClient *c = client_new(rig), *other = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    assert_int_equal(opened(rig, c, &open).epoch, epoch_of(one));
+    FakeImd *two = imd_up(rig, 4 * KIB);
+    assert_int_equal(opened(rig, other, &open).epoch, epoch_of(two));
+    (void)drain(rig, one, DRAIN_START);
+    (void)drain(rig, two, DRAIN_START);
+    (void)moves(rig, c, 100, 10, 0);
+    (void)moves(rig, other, 7000, 700, 1);
+    const OpDrainReply r = drain(rig, one, DRAIN_LOOK);
+    assert_int_equal(r.clients, 1);
+    assert_int_equal(r.asking, 1);
+    assert_int_equal(r.refused, 0);
+    assert_int_equal(r.left_bytes, 100);
+    assert_int_equal(r.copied_bytes, 10);
+    rig_free(rig);
+}
+
 TEST(moves__a_dead_client_is_left_out)
 {
     Rig *rig = rig_new();

@@ -173,3 +173,36 @@ TEST(take__the_mover_leaves_meanwhile)
     assert_int_equal(rig_stats(w.rig).regions, 0);
     rig_free(w.rig);
 }
+
+/* What was taken is of no use then: it is freed. */
+TEST(take__the_new_one_is_lost_meanwhile)
+{
+    World w = world_make();
+    OpTakeReply r;
+    w.leaves->deaf = true;
+    uint64_t id = take_send(&w, epoch_of(w.leaves), w.kept.region);
+    rig_pump(w.rig);
+    imd_part(w.rig, w.stays);
+    w.leaves->deaf = false;
+    rig_wait(w.rig, NS_PER_S);
+    assert_int_equal(taken(&w, id, &r), STATUS_GONE);
+    rig_live(w.rig, 60);
+    assert_int_equal(rig_stats(w.rig).regions, 0);
+    rig_free(w.rig);
+}
+
+/* Who has the old address could use it still. */
+TEST(take__a_host_that_gives_no_new_opening)
+{
+    World w = world_make();
+    OpTakeReply r;
+    w.leaves->deaf = true;
+    uint64_t id = take_send(&w, epoch_of(w.leaves), w.kept.region);
+    rig_pump(w.rig);
+    const WireRequest asked = rig_asked(w.rig);
+    assert_int_equal(asked.op, OP_REOPEN);
+    const OpAllocReply given = {.address = w.kept, .port = 7720};
+    rig_give(w.rig, &w.leaves->session, &asked, &given, 0);
+    assert_int_equal(taken(&w, id, &r), STATUS_GONE);
+    rig_free(w.rig);
+}
