@@ -149,6 +149,7 @@ static int session_run(Mount *m, const char *mountpoint, char *error)
         start_announce("dodo mount: ready at %s", mountpoint);
         res = serve(m);
     }
+    stop_in_order(m);
     start_stopping();
     fuse_session_unmount(m->session);
     return res;

@@ -34,7 +34,7 @@ struct Mirror {
     Asker none;             /* stands in there for all, when there are none any more */
     atomic_bool no_numbers; /* not for this user, or not with this kernel */
     char *mountpoint;
-    uint64_t mount_id;
+    _Atomic uint64_t mount_id; /* 0: there is none yet */
 };
 
 /* What to ask the kernel for. */
@@ -303,16 +303,31 @@ static int exchange(Mirror *m, const Question *q, size_t len, int fd, int *ret)
     return exchange_with_any(m, q, len, fd, ret);
 }
 
-int mirror_set_mount(Mirror *m, const char *mountpoint)
+/* The number of the mount that @path leads to. 0, -errno. */
+static int mount_at(const char *path, uint64_t *ret)
 {
     struct statx st = {0};
-    int fd = open(mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int res = fd < 0 ? -errno : what_is_known(fd, STATX_MNT_ID, &st);
     if (fd >= 0)
         (void)close(fd);
-    m->mountpoint = g_strdup(mountpoint);
-    m->mount_id = st.stx_mnt_id;
+    *ret = st.stx_mnt_id;
     return res;
+}
+
+int mirror_set_mount(Mirror *m, const char *mountpoint)
+{
+    uint64_t id;
+    int res = mount_at(mountpoint, &id);
+    m->mountpoint = g_strdup(mountpoint);
+    m->mount_id = id;
+    return res;
+}
+
+bool mirror_sees_mount(const Mirror *m)
+{
+    uint64_t id = m->mount_id, now;
+    return id != 0 && mount_at(m->mountpoint, &now) == 0 && now == id;
 }
 
 /* A question about what is at @path below the mount point: its length; 0: the path is too long. */

@@ -25,6 +25,8 @@ void mirror_end(Mirror *mirror); /* NULL is nothing */
 /* The mount is there, at @mountpoint, an absolute path. Nothing of it is kept open: somebody may
  * unmount it. 0, -errno. */
 int mirror_set_mount(Mirror *mirror, const char *mountpoint);
+/* Whether it is still what is mounted there. */
+bool mirror_sees_mount(const Mirror *mirror);
 
 /* Has the kernel ask for the attributes of its inode number @node, whatever names that has. 0;
  * -EOPNOTSUPP: not for this user, or not with this kernel; -EPIPE: all processes have ended. */

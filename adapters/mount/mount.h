@@ -243,6 +243,9 @@ void locks_owner_closed(Mount *m, Inode *inode, uint64_t owner);
 
 /* Signals end the session from here on. 0, -errno. */
 int stop_init(Mount *m);
+/* The loop of the session has ended, and the caller ends the rest. Does not return, if the process
+ * is ending already. */
+void stop_in_order(Mount *m);
 void stop_end(Mount *m); /* the session has ended */
 
 /* ---- the requests -------------------------------------------------------------------------- */

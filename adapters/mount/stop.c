@@ -5,14 +5,18 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 
+#include "adapters/mount/cache.h"
 #include "adapters/mount/mount.h"
 #include "base/os.h"
+#include "daemon/start.h"
 
 typedef struct Stop {
     Mount *mount;
     pthread_t thread;
     sigset_t signals;
+    pthread_mutex_t ending; /* of the one who ends the process */
 } Stop;
 
 /* Until a signal ends the session. False: it has ended by itself, as somebody has unmounted it. */
@@ -28,6 +32,21 @@ static bool wait_for_signal(const Stop *s)
     }
 }
 
+/* Unmounts and ends the process, where nothing is left to do but that: nobody wants a report, and
+ * no cluster waits for a good-bye. The threads of the session are not waited for, which takes
+ * longer than a short program. Returns, if the session has to end in order. */
+static void leave(Stop *s)
+{
+    Mount *m = s->mount;
+    if (m->report || cache_calls_if_loaded() || pthread_mutex_trylock(&s->ending) != 0)
+        return;
+    if (mirror_sees_mount(m->mirror) && umount2(m->mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW) == 0) {
+        start_stopping();
+        exit(EXIT_SUCCESS);
+    }
+    pthread_mutex_unlock(&s->ending);
+}
+
 static void *stop_main(void *ctx)
 {
     Stop *s = ctx;
@@ -38,6 +57,7 @@ static void *stop_main(void *ctx)
     fresh_stop(m);
     if (!mounted)
         return NULL;
+    leave(s);
     fuse_session_exit(m->session);
     mirror_touch(m->mirror); /* who waits for a request sees it now */
     return NULL;
@@ -49,6 +69,7 @@ int stop_init(Mount *m)
     if (!s)
         return -ENOMEM;
     s->mount = m;
+    pthread_mutex_init(&s->ending, NULL);
     (void)sigemptyset(&s->signals);
     (void)sigaddset(&s->signals, SIGTERM);
     (void)sigaddset(&s->signals, SIGINT);
@@ -62,6 +83,11 @@ int stop_init(Mount *m)
     else
         m->stop = s;
     return res;
+}
+
+void stop_in_order(Mount *m)
+{
+    pthread_mutex_lock(&m->stop->ending);
 }
 
 void stop_end(Mount *m)
