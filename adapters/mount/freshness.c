@@ -262,7 +262,9 @@ void fresh_forget(Mount *m, Inode *inode)
 int fresh_init(Mount *m)
 {
     int res = jobs_new(&m->jobs);
-    return res < 0 ? res : leases_init(m, lease_broken);
+    if (res == 0)
+        leases_init(m, lease_broken);
+    return res;
 }
 
 void fresh_stop(Mount *m)

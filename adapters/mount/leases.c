@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Read leases, and the thread that hears of those that somebody wants broken. */
+/* Read leases, and the thread that hears of those that somebody wants broken. It is started for the
+ * first lease: many a program that is run through a mount opens no file there. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -21,6 +22,7 @@ typedef struct Leases {
     LeaseBroken *broken;
     pthread_mutex_t lock;
     GHashTable *inodes; /* by lease_fd */
+    bool running, over; /* the thread; nobody takes leases any more */
     pthread_t thread;
     sem_t started;
     pid_t thread_id;
@@ -100,7 +102,7 @@ static void leases_free(Leases *l)
     g_free(l);
 }
 
-int leases_init(Mount *m, LeaseBroken *broken)
+void leases_init(Mount *m, LeaseBroken *broken)
 {
     Leases *l = g_new0(Leases, 1);
     *l = (Leases){.mount = m, .broken = broken, .inodes = g_hash_table_new(NULL, NULL)};
@@ -111,22 +113,33 @@ int leases_init(Mount *m, LeaseBroken *broken)
     (void)sigaddset(&l->signals, SIGIO);
     (void)sigaddset(&l->signals, SIGUSR1);
     (void)pthread_sigmask(SIG_BLOCK, &l->signals, NULL); /* and of all threads to come */
-    int res = os_thread_start(&l->thread, leases_main, l);
-    if (res < 0) {
-        leases_free(l);
+    m->leases = l;
+}
+
+/* The thread is there, under the lock. 0, -errno. */
+static int start(Leases *l)
+{
+    int res = l->running ? 0 : os_thread_start(&l->thread, leases_main, l);
+    if (res < 0 || l->running)
         return res;
-    }
     while (sem_wait(&l->started) < 0)
         ; /* a signal came */
-    m->leases = l;
+    l->running = true;
     return 0;
 }
 
 void leases_stop(Mount *m)
 {
-    (void)pthread_kill(m->leases->thread, SIGUSR1);
-    (void)pthread_join(m->leases->thread, NULL);
-    for_all(m->leases, give_up);
+    Leases *l = m->leases;
+    pthread_mutex_lock(&l->lock);
+    bool running = l->running;
+    l->over = true;
+    pthread_mutex_unlock(&l->lock);
+    if (!running)
+        return;
+    (void)pthread_kill(l->thread, SIGUSR1);
+    (void)pthread_join(l->thread, NULL);
+    for_all(l, give_up);
 }
 
 void leases_end(Mount *m)
@@ -135,17 +148,27 @@ void leases_end(Mount *m)
     m->leases = NULL;
 }
 
+/* The thread will hear of breaks of @inode's lease. 0, -errno. */
+static int expect(Leases *l, Inode *inode)
+{
+    pthread_mutex_lock(&l->lock);
+    int res = l->over ? -EAGAIN : start(l);
+    if (res == 0)
+        g_hash_table_insert(l->inodes, GINT_TO_POINTER(inode->lease_fd), inode);
+    pthread_mutex_unlock(&l->lock);
+    return res;
+}
+
 int leases_take(Mount *m, Inode *inode)
 {
     Leases *l = m->leases;
-    struct f_owner_ex owner = {F_OWNER_TID, l->thread_id};
+    struct f_owner_ex owner = {.type = F_OWNER_TID};
     if (inode->lease_fd < 0)
         inode->lease_fd = open(fd_path(inode->fd).text, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (inode->lease_fd < 0)
-        return -errno;
-    pthread_mutex_lock(&l->lock);
-    g_hash_table_insert(l->inodes, GINT_TO_POINTER(inode->lease_fd), inode);
-    pthread_mutex_unlock(&l->lock);
+    int res = inode->lease_fd < 0 ? -errno : expect(l, inode);
+    if (res < 0)
+        return res;
+    owner.pid = l->thread_id;
     if (fcntl(inode->lease_fd, F_SETSIG, BREAK_SIGNAL) == 0 &&
         fcntl(inode->lease_fd, F_SETOWN_EX, &owner) == 0 &&
         fcntl(inode->lease_fd, F_SETLEASE, F_RDLCK) == 0)

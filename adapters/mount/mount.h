@@ -193,7 +193,7 @@ void fresh_reply(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_
 
 /* Somebody wants to write @inode, and waits until leases_release(). */
 typedef void LeaseBroken(Mount *m, Inode *inode);
-int leases_init(Mount *m, LeaseBroken *broken); /* 0, -errno */
+void leases_init(Mount *m, LeaseBroken *broken);
 /* No break is heard of any more; all leases are as if broken. */
 void leases_stop(Mount *m);
 void leases_end(Mount *m);
