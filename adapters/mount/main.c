@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* dodo mount DIRECTORY MOUNTPOINT: the directory's files, read through the region cache. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -119,13 +118,6 @@ static struct fuse_session *session_new(Mount *m, const Options *o)
     return session;
 }
 
-/* libfuse ends its threads by pthread_cancel(3), which loads this library when it is first called.
- * Nobody would answer then who reads it through the mount, or looks for it there. */
-static void load_for_the_end(void)
-{
-    (void)dlopen("libgcc_s.so.1", RTLD_NOW);
-}
-
 /* From mounting to unmounting. 0, -errno with @error. */
 static int session_run(Mount *m, const char *mountpoint, char *error)
 {
@@ -136,7 +128,8 @@ static int session_run(Mount *m, const char *mountpoint, char *error)
         res = stop_init(m);
     if (res < 0)
         return res;
-    load_for_the_end();
+    if (m->report || cache_calls_if_loaded())
+        stop_load();
     if (fuse_session_mount(m->session, mountpoint) < 0) {
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "%s: cannot mount (see above); a user who is not root needs fusermount3, of "

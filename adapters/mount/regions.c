@@ -36,6 +36,8 @@ static int open_region(const Mount *m, const Inode *inode)
         (uint64_t)st.st_size < m->options->min_bytes || !regions_chosen(m, inode))
         return -1;
     const CacheCalls *calls = cache_calls();
+    if (calls)
+        stop_load();
     return calls ? calls->copen_flags((size_t)st.st_size, inode->lease_fd, 0,
                                       DODO_RDONLY | DODO_STRIPE | DODO_RETAIN)
                  : -1;

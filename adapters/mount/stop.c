@@ -2,6 +2,7 @@
 /* The end. While requests are still answered, nothing more is cached and all leases go back; only
  * then the session ends. A thread that dropped pages after that would wait for reads that nobody
  * answers, and keep the session open for them. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -30,6 +31,17 @@ static bool wait_for_signal(const Stop *s)
         if (number > 0 && number != SIGUSR1)
             return true;
     }
+}
+
+static void load(void)
+{
+    (void)dlopen("libgcc_s.so.1", RTLD_NOW);
+}
+
+void stop_load(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, load);
 }
 
 /* Unmounts and ends the process, where nothing is left to do but that: nobody wants a report, and
