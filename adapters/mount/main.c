@@ -20,9 +20,6 @@
 typedef struct Options {
     CommonOptions common;
     MountOptions mount;
-    uint64_t cache_bytes;
-    bool allow_other, read_only;
-    char *report;
 } Options;
 #define OPTION(field) offsetof(Options, field)
 
@@ -34,15 +31,15 @@ static const ConfigKey keys[] = {
     {NULL, "never", "Do not cache files whose path below DIRECTORY matches; may be repeated",
      "GLOB", OPTION(mount.never), CONFIG_LIST},
     {NULL, "cache_size", "Local memory of the cache; as DODO_CACHE_SIZE says if not given", "SIZE",
-     OPTION(cache_bytes), CONFIG_SIZE, 0, (uint64_t)1 << 60},
+     OPTION(mount.cache_bytes), CONFIG_SIZE, 0, (uint64_t)1 << 60},
     {NULL, "local", "No other host writes these files, whatever their file system is", NULL,
      OPTION(mount.local), CONFIG_BOOL},
-    {NULL, "read_only", "Refuse all changes through MOUNTPOINT", NULL, OPTION(read_only),
+    {NULL, "read_only", "Refuse all changes through MOUNTPOINT", NULL, OPTION(mount.read_only),
      CONFIG_BOOL},
     {NULL, "report", "At the end, append to FILE what was read, and what was cached or why not",
-     "FILE", OPTION(report), CONFIG_TEXT},
+     "FILE", OPTION(mount.report), CONFIG_TEXT},
     {NULL, "allow_other", "Let other users in, as their rights allow; so it is for root", NULL,
-     OPTION(allow_other), CONFIG_BOOL},
+     OPTION(mount.allow_other), CONFIG_BOOL},
 };
 static const ConfigTable own = CONFIG_TABLE(keys);
 static const ConfigProgram program = {
@@ -94,8 +91,9 @@ static void add_flags(const Mount *m, GString *settings)
         g_string_append(settings, ",dev");
 }
 
-static struct fuse_session *session_new(Mount *m, const Options *o)
+static struct fuse_session *session_new(Mount *m)
 {
+    const MountOptions *o = m->options;
     static const struct fuse_lowlevel_ops empty;
     struct fuse_lowlevel_ops ops = empty;
     g_autoptr(GString) settings = g_string_new("-ofsname=dodo,subtype=dodo,default_permissions");
@@ -217,11 +215,11 @@ static int report_start(Mount *m, const char *path, char *error)
     return res;
 }
 
-static int mount_and_serve(const Options *o, const char *directory, const char *mountpoint,
+static int mount_and_serve(const MountOptions *o, const char *directory, const char *mountpoint,
                            char *error)
 {
     static Mount m;
-    m = (Mount){.options = &o->mount, .change_owner = geteuid() == 0, .forget = forget};
+    m = (Mount){.options = o, .change_owner = geteuid() == 0, .forget = forget};
     int res = directories_check(directory, mountpoint, &m, error);
     if (res == 0)
         res = mirror_start(&m.mirror);
@@ -237,7 +235,7 @@ static int mount_and_serve(const Options *o, const char *directory, const char *
         return -errno;
     }
     res = inodes_init(&m, fd);
-    m.session = res == 0 ? session_new(&m, o) : NULL;
+    m.session = res == 0 ? session_new(&m) : NULL;
     if (!m.session)
         return res < 0 ? res : -EINVAL;
     res = session_run(&m, mountpoint, error);
@@ -245,38 +243,45 @@ static int mount_and_serve(const Options *o, const char *directory, const char *
     return res;
 }
 
+int mount_run(const MountOptions *o, const char *directory, const char *mountpoint)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    log_init("dodo-mount", LOG_LEVEL_WARN);
+    (void)umask(0); /* the kernel has applied the caller's */
+    raise_descriptors();
+    int res = mount_and_serve(o, directory, mountpoint, error);
+    return res < 0 ? start_failed(&program, EXIT_START, *error ? error : strerror(-res))
+                   : EXIT_SUCCESS;
+}
+
 /* ---- the command line ---------------------------------------------------------------------- */
 
-static void options_init(Options *o)
+void mount_options_init(MountOptions *o)
 {
-    *o = (Options){.mount = {.min_bytes = 16 << 20},
-                   .cache_bytes = CACHE_AS_CONFIGURED,
-                   .allow_other = geteuid() == 0};
-    config_common_init(&o->common);
-    o->common.log_level = LOG_LEVEL_WARN;
+    *o = (MountOptions){.min_bytes = MOUNT_MIN_BYTES,
+                        .cache_bytes = CACHE_AS_CONFIGURED,
+                        .allow_other = geteuid() == 0};
 }
 
 int mount_main(int argc, char **argv)
 {
     char error[CONFIG_ERROR_MAX] = "";
-    Options o;
-    int status = EXIT_SUCCESS;
+    Options o = {.common = {0}};
     log_init("dodo-mount", LOG_LEVEL_WARN);
-    options_init(&o);
+    mount_options_init(&o.mount);
+    config_common_init(&o.common);
+    o.common.log_level = LOG_LEVEL_WARN;
     enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
     if (outcome == CONFIG_OK && argc != 3) {
         (void)snprintf(error, sizeof error, "expected a directory and a mount point");
         outcome = CONFIG_USAGE;
     }
-    if (outcome != CONFIG_OK) {
-        status = start_config_failed(&program, outcome, error);
-    } else {
+    int status = EXIT_SUCCESS;
+    if (outcome == CONFIG_OK) {
         start_tell_library(&o.common);
-        (void)umask(0); /* the kernel has applied the caller's */
-        raise_descriptors();
-        int res = mount_and_serve(&o, argv[1], argv[2], error);
-        if (res < 0)
-            status = start_failed(&program, EXIT_START, *error ? error : strerror(-res));
+        status = mount_run(&o.mount, argv[1], argv[2]);
+    } else {
+        status = start_config_failed(&program, outcome, error);
     }
     config_clear(&program, &o);
     return status;

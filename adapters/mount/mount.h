@@ -18,6 +18,7 @@
 
 #include "adapters/mount/jobs.h"
 #include "adapters/mount/mirror.h"
+#include "adapters/mount/program.h"
 #include "adapters/mount/report.h"
 #include "adapters/mount/trust.h"
 #include "base/hmap.h"
@@ -66,12 +67,6 @@ typedef struct Handle {
     int fd;
     bool writes;
 } Handle;
-
-typedef struct MountOptions {
-    uint64_t min_bytes;   /* files below are not for the region cache */
-    char **only, **never; /* patterns of paths below the directory; NULL: none */
-    bool local;           /* no other host writes the files, whatever their file system */
-} MountOptions;
 
 struct Mount {
     struct fuse_session *session;

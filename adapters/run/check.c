@@ -18,11 +18,11 @@ static int try_fuse(void)
     return fd < 0 ? errno : 0;
 }
 
-static bool try_mounts(const MountSettings *s, const GPtrArray *dirs)
+static bool try_mounts(const MountOptions *o, const GPtrArray *dirs)
 {
     g_autofree pid_t *pids = g_new0(pid_t, dirs->len + 1);
     guint count = 0;
-    while (count < dirs->len && (pids[count] = mounts_start(s, dirs->pdata[count])) >= 0)
+    while (count < dirs->len && (pids[count] = mounts_start(o, dirs->pdata[count])) >= 0)
         count++;
     mounts_end(pids, count);
     return count == dirs->len;
@@ -39,7 +39,7 @@ static void print_way(const Executable *e, const Surroundings *where, const GPtr
         printf("nothing would go through the cache: name a directory by --dir\n");
 }
 
-bool check_program(const MountSettings *s, bool user, const GPtrArray *dirs, const char *name)
+bool check_program(const MountOptions *o, bool user, const GPtrArray *dirs, const char *name)
 {
     Executable e;
     char text[PATH_MAX + 512];
@@ -48,7 +48,7 @@ bool check_program(const MountSettings *s, bool user, const GPtrArray *dirs, con
     where.fuse_error = try_fuse();
     if (!verdict_obstacle(&e, &where, text, sizeof text)) {
         where.namespace_error = namespace_enter(user) ? 0 : errno;
-        where.mount_failed = where.namespace_error == 0 && !try_mounts(s, dirs);
+        where.mount_failed = where.namespace_error == 0 && !try_mounts(o, dirs);
     }
     bool obstacle = verdict_obstacle(&e, &where, text, sizeof text);
     if (obstacle)

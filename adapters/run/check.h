@@ -7,6 +7,6 @@
 
 /* Does all that comes before running @name, and undoes it: makes the namespace (@user: in a user
  * namespace) and the mounts of @dirs. Says what came of it. True: it would run. */
-bool check_program(const MountSettings *s, bool user, const GPtrArray *dirs, const char *name);
+bool check_program(const MountOptions *o, bool user, const GPtrArray *dirs, const char *name);
 
 #endif

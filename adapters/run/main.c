@@ -17,7 +17,6 @@
 #include "adapters/run/targets.h"
 #include "base/cleanup.h"
 #include "base/os.h"
-#include "base/parse.h"
 #include "daemon/start.h"
 
 /* As env(1) has them: our own failure; the program cannot be run; there is none. */
@@ -25,7 +24,7 @@ enum { EXIT_OURS = 125, EXIT_CANNOT = 126, EXIT_NONE = 127 };
 
 typedef struct Options {
     CommonOptions common;
-    MountSettings mount;
+    MountOptions mount;
     char **dirs, *how;
     bool check, stats, verbose;
 } Options;
@@ -39,13 +38,13 @@ static const ConfigKey keys[] = {
     {NULL, "how", "namespace (for root), user-namespace, or auto: the one that this user may have",
      "WAY", OPTION(how), CONFIG_TEXT},
     {NULL, "min_size", "Leave smaller files to the kernel alone; 16M if not given", "SIZE",
-     OPTION(mount.min_size), CONFIG_TEXT},
+     OPTION(mount.min_bytes), CONFIG_SIZE, 1, (uint64_t)1 << 60},
     {NULL, "only", "Cache only files whose path below DIR matches; may be repeated", "GLOB",
      OPTION(mount.only), CONFIG_LIST},
     {NULL, "never", "Do not cache files whose path below DIR matches; may be repeated", "GLOB",
      OPTION(mount.never), CONFIG_LIST},
     {NULL, "cache_size", "Local memory of the cache; as DODO_CACHE_SIZE says if not given", "SIZE",
-     OPTION(mount.cache_size), CONFIG_TEXT},
+     OPTION(mount.cache_bytes), CONFIG_SIZE, 0, (uint64_t)1 << 60},
     {NULL, "local", "No other host writes these files, whatever their file system is", NULL,
      OPTION(mount.local), CONFIG_BOOL},
     {NULL, "check", "Do not run PROGRAM: say whether it would run, which way, or why not", NULL,
@@ -172,7 +171,10 @@ static int run(Options *o, GPtrArray *dirs, char **argv)
     g_autofree pid_t *pids = g_new0(pid_t, dirs->len + 1);
     char *cwd CLEANUP_FREE = realpath(".", NULL);
     guint count = 0;
-    o->mount.report = o->stats || o->verbose ? report_make() : -1;
+    int report = o->stats || o->verbose ? report_make() : -1;
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", report);
+    o->mount.report = report >= 0 ? path : NULL;
     if (!namespace_enter(wants_user_namespace(o) == 1))
         return failed("no mount namespace (root may have one, and other users where the system "
                       "allows user namespaces)");
@@ -187,8 +189,8 @@ static int run(Options *o, GPtrArray *dirs, char **argv)
     int status = count == dirs->len ? program_run(argv, cwd ? cwd : "/") : -1;
     uint64_t elapsed_ns = os_now_ns() - began_ns;
     mounts_end(pids, count);
-    if (count == dirs->len && o->mount.report >= 0)
-        report_print(o->mount.report, count, o->verbose, o->stats, elapsed_ns);
+    if (count == dirs->len && report >= 0)
+        report_print(report, count, o->verbose, o->stats, elapsed_ns);
     return end_like(status);
 }
 
@@ -201,8 +203,8 @@ static int check(const Options *o, const GPtrArray *dirs, const char *name)
 int main(int argc, char **argv)
 {
     char error[CONFIG_ERROR_MAX] = "";
-    Options o = {.mount.report = -1};
-    uint64_t min_bytes = 16 << 20;
+    Options o = {.common = {0}};
+    mount_options_init(&o.mount);
     log_init("dodo-run", LOG_LEVEL_WARN);
     config_common_init(&o.common);
     o.common.log_level = LOG_LEVEL_WARN;
@@ -211,20 +213,18 @@ int main(int argc, char **argv)
         argc--;
         argv++;
     }
-    if (outcome == CONFIG_OK &&
-        (argc < 2 || wants_user_namespace(&o) < 0 ||
-         (o.mount.min_size && parse_size(o.mount.min_size, &min_bytes) < 0))) {
+    if (outcome == CONFIG_OK && (argc < 2 || wants_user_namespace(&o) < 0)) {
         (void)snprintf(error, sizeof error, "%s",
                        argc < 2 ? "expected a program to run"
-                                : "--how is namespace, user-namespace or auto, and --min-size a "
-                                  "size such as 16M");
+                                : "--how is namespace, user-namespace or auto");
         outcome = CONFIG_USAGE;
     }
     if (outcome == CONFIG_DONE)
         return EXIT_SUCCESS;
     if (outcome != CONFIG_OK)
         return start_config_failed(&program, outcome, error), EXIT_OURS;
-    g_autoptr(GPtrArray) dirs = targets_choose(o.dirs, argv + 2, min_bytes, error, sizeof error);
+    g_autoptr(GPtrArray) dirs =
+        targets_choose(o.dirs, argv + 2, o.mount.min_bytes, error, sizeof error);
     if (!dirs)
         return start_failed(&program, EXIT_OURS, error);
     start_tell_library(&o.common);
