@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* dodo: becomes the program that has the subcommand. `dodo run` is started often, for programs that
- * may be short, so this one has none of the libraries that the others need. */
+ * may be short, so this one has none of the libraries that the others need, and loads that one. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,7 +26,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < externals_count; i++) {
         const External *e = &externals[i];
         if (strcmp(e->name, name) == 0) {
-            beside_run(e->places, argv + 1, path);
+            if (e->entry)
+                beside_load(e->places, e->entry, argv + 1, path);
+            else
+                beside_run(e->places, argv + 1, path);
             return missing(name, path, e->package);
         }
     }

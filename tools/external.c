@@ -3,14 +3,15 @@
 
 #include "base/cleanup.h"
 
-#define PLACES(name)                                                            \
-    {                                                                           \
-        "../adapters/" name "/dodo-" name, DODO_LIBEXEC_FROM_BIN "/dodo-" name, \
-            DODO_LIBEXEC "/dodo-" name, NULL                                    \
+#define PLACES(dir, file)                                                                        \
+    {                                                                                            \
+        "../adapters/" dir "/" file, DODO_LIBEXEC_FROM_BIN "/" file, DODO_LIBEXEC "/" file, NULL \
     }
 
 const External externals[] = {
-    {"mount", "Show a directory, its files cached, until SIGTERM", "dodo-mount", PLACES("mount")},
-    {"run", "Run a program that reads its files through the cache", "dodo-mount", PLACES("run")},
+    {"mount", "Show a directory, its files cached, until SIGTERM", "dodo-mount", NULL,
+     PLACES("mount", "dodo-mount")},
+    {"run", "Run a program that reads its files through the cache", "dodo-mount", "dodo_run_main",
+     PLACES("run", "dodo-run.so")},
 };
 const size_t externals_count = ARRAY_SIZE(externals);

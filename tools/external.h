@@ -8,8 +8,9 @@
 typedef struct External {
     const char *name;
     const char *summary;
-    const char *package;   /* that has it in Debian */
-    const char *places[4]; /* for beside_run() */
+    const char *package; /* that has it in Debian */
+    const char *entry;   /* for beside_load(); NULL: it is for beside_run() */
+    const char *places[4];
 } External;
 
 extern const External externals[];

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <glib.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,11 +22,20 @@ static uint64_t local_bytes = CACHE_AS_CONFIGURED;
 
 /* ---- where it is --------------------------------------------------------------------------- */
 
-/* In the directory of a build, @name is at @place from this program; NULL: this is none. On the
- * heap. */
+/* Of this code, which may have been loaded by a program. On the heap. */
+static char *directory(void)
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    bool found = dladdr1(&calls, &info, (void **)&map, RTLD_DL_LINKMAP) != 0;
+    return found && *map->l_name ? g_path_get_dirname(map->l_name) : program_directory();
+}
+
+/* In the directory of a build, @name is at @place from this code; NULL: this is none. On the heap.
+ */
 static char *built(const char *place)
 {
-    g_autofree char *dir = program_directory();
+    g_autofree char *dir = directory();
     g_autofree char *path = g_build_filename(dir, place, NULL);
     return realpath(path, NULL);
 }

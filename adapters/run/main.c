@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dodo run PROGRAM ARGUMENT...: the program sees directories through `dodo mount`, in a mount
- * namespace of its own, and knows nothing of it. */
+/* dodo run PROGRAM ARGUMENT..., which is loaded by `dodo`: the program sees directories through
+ * `dodo mount`, in a mount namespace of its own, and knows nothing of it. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -200,7 +200,8 @@ static int check(const Options *o, const GPtrArray *dirs, const char *name)
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-int main(int argc, char **argv)
+__attribute__((visibility("default"))) int dodo_run_main(int argc, char **argv);
+int dodo_run_main(int argc, char **argv)
 {
     char error[CONFIG_ERROR_MAX] = "";
     Options o = {.common = {0}};
