@@ -49,7 +49,7 @@ static void mirror_lost(Mount *m)
 {
     if (!atomic_exchange(&m->over, true))
         log_event(LOG_LEVEL_ERROR, "mount_ends",
-                  "error=\"all of its dodo-mirror processes were killed\" fix=\"start it again\"");
+                  "error=\"it has no dodo-mirror process any more\" fix=\"start it again\"");
     (void)kill(getpid(), SIGTERM);
 }
 

@@ -219,10 +219,9 @@ static int mount_and_serve(const MountOptions *o, const char *directory, const c
                            char *error)
 {
     static Mount m;
-    m = (Mount){.options = o, .change_owner = geteuid() == 0, .forget = forget};
+    m = (Mount){
+        .options = o, .change_owner = geteuid() == 0, .forget = forget, .mirror = mirror_new()};
     int res = directories_check(directory, mountpoint, &m, error);
-    if (res == 0)
-        res = mirror_start(&m.mirror);
     if (res == 0)
         cache_prepare(m.mountpoint, o->cache_bytes);
     if (res == 0)

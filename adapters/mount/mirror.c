@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -26,6 +27,9 @@ typedef struct Asker {
 } Asker;
 
 struct Mirror {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool begun; /* the first has been started, or cannot be; under the lock */
     Asker askers[ASKERS];
     atomic_uint count; /* those that have been started */
     atomic_bool grown; /* all of them, or as many as there can be */
@@ -223,19 +227,52 @@ static void add(Mirror *m, Asker asker)
     g_async_queue_push(m->free, a);
 }
 
-int mirror_start(Mirror **ret)
+Mirror *mirror_new(void)
+{
+    Mirror *m = g_new0(Mirror, 1);
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_cond_init(&m->changed, NULL);
+    m->free = g_async_queue_new();
+    return m;
+}
+
+/* The first asker. */
+static void begin(Mirror *m)
 {
     Asker first;
     first.pid = helper_fork("dodo-mirror", &first.channel);
     if (first.pid == 0)
         asker_main(first.channel);
-    if (first.pid < 0)
-        return first.pid;
-    Mirror *m = g_new0(Mirror, 1);
-    m->free = g_async_queue_new();
-    add(m, first);
-    *ret = m;
-    return 0;
+    if (first.pid > 0)
+        add(m, first);
+    else
+        g_async_queue_push(m->free, &m->none);
+}
+
+void mirror_begin(Mirror *m)
+{
+    pthread_mutex_lock(&m->lock);
+    if (!m->begun)
+        begin(m);
+    m->begun = true;
+    pthread_cond_broadcast(&m->changed);
+    pthread_mutex_unlock(&m->lock);
+}
+
+void mirror_await(Mirror *m)
+{
+    pthread_mutex_lock(&m->lock);
+    while (!m->begun)
+        pthread_cond_wait(&m->changed, &m->lock);
+    pthread_mutex_unlock(&m->lock);
+}
+
+bool mirror_has_begun(Mirror *m)
+{
+    pthread_mutex_lock(&m->lock);
+    bool begun = m->begun;
+    pthread_mutex_unlock(&m->lock);
+    return begun;
 }
 
 void mirror_end(Mirror *m)
@@ -244,8 +281,11 @@ void mirror_end(Mirror *m)
         return;
     for (unsigned i = 0; i < m->count; i++)
         (void)close(m->askers[i].channel);
-    (void)waitpid(m->askers[0].pid, NULL, 0); /* the others are its own */
+    if (m->count > 0)
+        (void)waitpid(m->askers[0].pid, NULL, 0); /* the others are its own */
     g_async_queue_unref(m->free);
+    pthread_cond_destroy(&m->changed);
+    pthread_mutex_destroy(&m->lock);
     g_free(m->mountpoint);
     g_free(m);
 }
@@ -294,6 +334,7 @@ static bool grow(Mirror *m)
 /* The same. Most mounts have no question before their end: the first one starts the others. */
 static int exchange(Mirror *m, const Question *q, size_t len, int fd, int *ret)
 {
+    mirror_begin(m);
     if (!atomic_exchange(&m->grown, true)) {
         Asker *first = g_async_queue_pop(m->free); /* there is no other yet */
         while (first != &m->none && m->count < ASKERS && grow(m))
@@ -380,7 +421,7 @@ void mirror_touch(Mirror *m)
     Question q;
     int fd = -1;
     size_t len = question_make(m, BY_NAME, "", 0, &q);
-    if (len > 0 && exchange_with_any(m, &q, len, -1, &fd) == -EPIPE)
+    if (len > 0 && (!mirror_has_begun(m) || exchange_with_any(m, &q, len, -1, &fd) == -EPIPE))
         touch_by_copy(&q);
     if (fd >= 0)
         (void)close(fd);

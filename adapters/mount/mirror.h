@@ -5,9 +5,10 @@
  * The kernel learns a changed size only when somebody asks for it, and nobody but us knows when to.
  * If we asked ourselves, and were killed meanwhile, we would wait for our own answer: neither we
  * nor anybody who uses the mount would ever end. So others ask. They end with us.
- * One is started at the beginning; it starts the others, when they are needed.
+ * One is started for the first question, or before the region cache; it starts the others, when
+ * they are needed.
  *
- * Thread-safe after mirror_start().
+ * Thread-safe.
  */
 #ifndef DODO_ADAPTERS_MOUNT_MIRROR_H
 #define DODO_ADAPTERS_MOUNT_MIRROR_H
@@ -18,9 +19,13 @@
 
 typedef struct Mirror Mirror;
 
-/* Starts them: while this process has no threads, and has nothing of the mount open. 0, -errno. */
-int mirror_start(Mirror **ret);
+Mirror *mirror_new(void);
 void mirror_end(Mirror *mirror); /* NULL is nothing */
+/* Starts the first of them, if it has not been. They end with the calling thread, if not before;
+ * so it is one that does nothing but jobs. */
+void mirror_begin(Mirror *mirror);
+bool mirror_has_begun(Mirror *mirror);
+void mirror_await(Mirror *mirror); /* until it has */
 
 /* The mount is there, at @mountpoint, an absolute path. Nothing of it is kept open: somebody may
  * unmount it. 0, -errno. */
@@ -29,7 +34,8 @@ int mirror_set_mount(Mirror *mirror, const char *mountpoint);
 bool mirror_sees_mount(const Mirror *mirror);
 
 /* Has the kernel ask for the attributes of its inode number @node, whatever names that has. 0;
- * -EOPNOTSUPP: not for this user, or not with this kernel; -EPIPE: all processes have ended. */
+ * -EOPNOTSUPP: not for this user, or not with this kernel; -EPIPE: all processes have ended, or
+ * none could be started. */
 int mirror_ask_number(Mirror *mirror, uint64_t node);
 /* Where that is not possible: looks up the file @path below the mount point, "" for that itself,
  * and has the kernel ask for its attributes. Its descriptor (O_PATH); -ENOENT: it is not there, or

@@ -28,6 +28,33 @@ bool regions_chosen(const Mount *m, const Inode *inode)
     return path && (!o->only || matches(o->only, path)) && (!o->never || !matches(o->never, path));
 }
 
+typedef struct BeginJob {
+    Job job;
+    Mirror *mirror;
+} BeginJob;
+
+static void begin_mirror(Job *job)
+{
+    mirror_begin(((BeginJob *)job)->mirror); /* the first member */
+    g_free(job);
+}
+
+/* The region cache, and before it what it may keep from starting: nobody forks while it starts, and
+ * it may itself read files through the mount. NULL: there is none. */
+static const CacheCalls *load(const Mount *m)
+{
+    if (!mirror_has_begun(m->mirror)) {
+        BeginJob *begin = g_new(BeginJob, 1);
+        *begin = (BeginJob){{.run = begin_mirror}, m->mirror};
+        jobs_push(m->jobs, &begin->job);
+        mirror_await(m->mirror);
+    }
+    const CacheCalls *calls = cache_calls();
+    if (calls)
+        stop_load();
+    return calls;
+}
+
 /* A region of the whole file: its descriptor, or -1. */
 static int open_region(const Mount *m, const Inode *inode)
 {
@@ -35,9 +62,7 @@ static int open_region(const Mount *m, const Inode *inode)
     if (fstat(inode->lease_fd, &st) < 0 || st.st_size == 0 ||
         (uint64_t)st.st_size < m->options->min_bytes || !regions_chosen(m, inode))
         return -1;
-    const CacheCalls *calls = cache_calls();
-    if (calls)
-        stop_load();
+    const CacheCalls *calls = load(m);
     return calls ? calls->copen_flags((size_t)st.st_size, inode->lease_fd, 0,
                                       DODO_RDONLY | DODO_STRIPE | DODO_RETAIN)
                  : -1;
