@@ -84,35 +84,37 @@ static void pass_on(int number)
         (void)kill((pid_t)child_pid, number);
 }
 
+/* Those that are sent to us are for the program; the terminal's reach it by themselves. */
+static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}, ignored[] = {SIGINT, SIGQUIT};
+
 /* How the program finds its signals: as we found them. */
 typedef struct Signals {
-    struct sigaction actions[NSIG];
+    struct sigaction passed[ARRAY_SIZE(passed)], ignored[ARRAY_SIZE(ignored)];
     sigset_t mask;
 } Signals;
 
-/* The terminal's signals reach the program by themselves; those that are sent to us are for it, and
- * wait until it is there. */
+/* What is passed on waits until the program is there. */
 static void signals_take(Signals *before)
 {
-    static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-    struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+    const struct sigaction pass = {.sa_handler = pass_on, .sa_flags = SA_RESTART},
+                           ignore = {.sa_handler = SIG_IGN};
     sigset_t late;
     (void)sigemptyset(&late);
     for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
         (void)sigaddset(&late, passed[i]);
     (void)sigprocmask(SIG_BLOCK, &late, &before->mask);
-    for (int i = 1; i < NSIG; i++)
-        (void)sigaction(i, NULL, &before->actions[i]);
     for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
-        (void)sigaction(passed[i], &action, NULL);
-    (void)signal(SIGINT, SIG_IGN);
-    (void)signal(SIGQUIT, SIG_IGN);
+        (void)sigaction(passed[i], &pass, &before->passed[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+        (void)sigaction(ignored[i], &ignore, &before->ignored[i]);
 }
 
 static void become_program(char **argv, const char *cwd, const Signals *before)
 {
-    for (int i = 1; i < NSIG; i++)
-        (void)sigaction(i, &before->actions[i], NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
+        (void)sigaction(passed[i], &before->passed[i], NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+        (void)sigaction(ignored[i], &before->ignored[i], NULL);
     (void)sigprocmask(SIG_SETMASK, &before->mask, NULL);
     (void)!chdir(cwd); /* through the mount, if it is below one */
     (void)execvp(argv[0], argv);
