@@ -130,6 +130,19 @@ status=0
 says 'none/report: No such file'
 told "a mount writes its report"
 
+# A process that is left behind finds the plain directory, whether anything was cached or not.
+for cached in small large; do
+  mkfifo "$work/wait.$cached"
+  # shellcheck disable=SC2016 # another shell expands them
+  "$bin_dodo" run --min-size 1M --dir "$work/data" sh -c \
+    'cd "$0" && cat "$1" >/dev/null && { (cat "$2" && cat "$0/$1" && cat "$0/late") >"$3" 2>&1 & }' \
+    "$work/data" "$cached" "$work/wait.$cached" "$work/left.$cached"
+  echo "after the end" >"$work/data/late"
+  cat "$work/data/$cached" "$work/data/late" >"$work/left.wanted"
+  : >"$work/wait.$cached"
+  must "who is left behind finds the directory, of a $cached file" cmp -s "$work/left.$cached" "$work/left.wanted"
+done
+
 # A mount ends also where the libraries are that it needs for that, and where the loader looks for them.
 for dir in /etc "$(dirname "$(realpath "$(cc -print-file-name=libc.so.6)")")"; do
   timeout "$patience" "$bin_dodo" run --dir "$dir" true || fail "dodo run --dir $dir ends with status $?"
