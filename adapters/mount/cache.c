@@ -68,9 +68,11 @@ static bool is_searched_below(const char *mountpoint)
  * where the C library is. */
 static bool may_be_below(const char *mountpoint)
 {
-    Dl_info libc = {0};
-    (void)dladdr(dlsym(RTLD_DEFAULT, "malloc"), &libc);
-    char *other CLEANUP_FREE = libc.dli_fname ? g_path_get_dirname(libc.dli_fname) : NULL;
+    struct link_map *libc = NULL; /* dladdr(3) would look at all of its symbols */
+    void *handle = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+    if (handle)
+        (void)dlinfo(handle, RTLD_DI_LINKMAP, &libc);
+    char *other CLEANUP_FREE = libc ? g_path_get_dirname(libc->l_name) : NULL;
     return is_below(mountpoint, other) || is_below(mountpoint, DODO_LIBDIR) ||
            is_built_below(mountpoint, "../../libmanage") ||
            is_built_below(mountpoint, "../../libdodo") || is_searched_below(mountpoint);
