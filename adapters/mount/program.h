@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 typedef struct MountOptions {
     uint64_t min_bytes;   /* files below are not for the region cache */
@@ -11,10 +12,12 @@ typedef struct MountOptions {
     bool local;           /* no other host writes the files, whatever their file system */
     uint64_t cache_bytes; /* local memory, or CACHE_AS_CONFIGURED */
     bool allow_other, read_only;
-    char *report; /* a file to append to; NULL: none */
+    char *report;   /* a file to append to; NULL: none */
+    pid_t unmounts; /* a process that has this end of standard output, and unmounts when it has
+                       signalled the end and reads MOUNT_OVER; 0: none */
 } MountOptions;
 
-enum { MOUNT_MIN_BYTES = 16 << 20 };
+enum { MOUNT_MIN_BYTES = 16 << 20, MOUNT_OVER = '\0' };
 
 /* As they are by default. */
 void mount_options_init(MountOptions *o);

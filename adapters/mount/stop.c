@@ -20,16 +20,17 @@ typedef struct Stop {
     pthread_mutex_t ending; /* of the one who ends the process */
 } Stop;
 
-/* Until a signal ends the session. False: it has ended by itself, as somebody has unmounted it. */
-static bool wait_for_signal(const Stop *s)
+/* Until a signal ends the session: who sent it. -1: it has ended by itself, as somebody has
+ * unmounted it. */
+static pid_t wait_for_signal(const Stop *s)
 {
-    siginfo_t info;
+    siginfo_t info = {0};
     for (;;) {
         int number = sigwaitinfo(&s->signals, &info);
         if (number == SIGUSR1 && is_own_signal(&info))
-            return false;
+            return -1;
         if (number > 0 && number != SIGUSR1)
-            return true;
+            return info.si_pid;
     }
 }
 
@@ -44,15 +45,33 @@ void stop_load(void)
     (void)pthread_once(&once, load);
 }
 
+/* Whether @sender is the one that unmounts. A signal of its death names it, too. */
+static bool is_served(const Mount *m, pid_t sender)
+{
+    pid_t who = m->options->unmounts;
+    return who > 0 && who == sender && who == getppid();
+}
+
+/* Unmounts, or has @sender do that while this process ends. */
+static bool unmount(const Mount *m, pid_t sender)
+{
+    const char over = MOUNT_OVER;
+    if (!mirror_sees_mount(m->mirror))
+        return false;
+    if (is_served(m, sender) && write(STDOUT_FILENO, &over, 1) == 1)
+        return true;
+    return umount2(m->mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW) == 0;
+}
+
 /* Unmounts and ends the process, where nothing is left to do but that: nobody wants a report, and
  * no cluster waits for a good-bye. The threads of the session are not waited for, which takes
  * longer than a short program. Returns, if the session has to end in order. */
-static void leave(Stop *s)
+static void leave(Stop *s, pid_t sender)
 {
     Mount *m = s->mount;
     if (m->report || cache_calls_if_loaded() || pthread_mutex_trylock(&s->ending) != 0)
         return;
-    if (mirror_sees_mount(m->mirror) && umount2(m->mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW) == 0) {
+    if (unmount(m, sender)) {
         start_stopping();
         exit(EXIT_SUCCESS);
     }
@@ -63,13 +82,13 @@ static void *stop_main(void *ctx)
 {
     Stop *s = ctx;
     Mount *m = s->mount;
-    bool mounted = wait_for_signal(s);
-    if (!mounted)
+    pid_t sender = wait_for_signal(s);
+    if (sender < 0)
         m->over = true;
     fresh_stop(m);
-    if (!mounted)
+    if (sender < 0)
         return NULL;
-    leave(s);
+    leave(s, sender);
     fuse_session_exit(m->session);
     mirror_touch(m->mirror); /* who waits for a request sees it now */
     return NULL;

@@ -20,11 +20,11 @@ static int try_fuse(void)
 
 static bool try_mounts(const MountOptions *o, const GPtrArray *dirs)
 {
-    g_autofree pid_t *pids = g_new0(pid_t, dirs->len + 1);
+    g_autofree StartedMount *mounts = g_new0(StartedMount, dirs->len + 1);
     guint count = 0;
-    while (count < dirs->len && (pids[count] = mounts_start(o, dirs->pdata[count])) >= 0)
+    while (count < dirs->len && mounts_start(o, dirs->pdata[count], &mounts[count]))
         count++;
-    mounts_end(pids, count);
+    mounts_end(mounts, count);
     return count == dirs->len;
 }
 

@@ -170,7 +170,7 @@ static int wants_user_namespace(const Options *o)
 
 static int run(Options *o, GPtrArray *dirs, char **argv)
 {
-    g_autofree pid_t *pids = g_new0(pid_t, dirs->len + 1);
+    g_autofree StartedMount *mounts = g_new0(StartedMount, dirs->len + 1);
     char *cwd CLEANUP_FREE = realpath(".", NULL);
     guint count = 0;
     int report = o->stats || o->verbose ? report_make() : -1;
@@ -183,14 +183,13 @@ static int run(Options *o, GPtrArray *dirs, char **argv)
     for (; count < dirs->len; count++) {
         if (o->verbose)
             (void)fprintf(stderr, "dodo run: through the cache: %s\n", (char *)dirs->pdata[count]);
-        pids[count] = mounts_start(&o->mount, dirs->pdata[count]);
-        if (pids[count] < 0)
+        if (!mounts_start(&o->mount, dirs->pdata[count], &mounts[count]))
             break;
     }
     uint64_t began_ns = os_now_ns();
     int status = count == dirs->len ? program_run(argv, cwd ? cwd : "/") : -1;
     uint64_t elapsed_ns = os_now_ns() - began_ns;
-    mounts_end(pids, count);
+    mounts_end(mounts, count);
     if (count == dirs->len && report >= 0)
         report_print(report, count, o->verbose, o->stats, elapsed_ns);
     return end_like(status);

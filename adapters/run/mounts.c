@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "adapters/run/mounts.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,33 +29,54 @@ static _Noreturn void become_mount(const MountOptions *o, const char *dir, const
     (void)dup2(ready[1], STDOUT_FILENO);
     (void)close(ready[0]);
     (void)close(ready[1]);
-    exit(mount_run(o, dir, dir));
+    MountOptions own = *o;
+    own.unmounts = parent;
+    exit(mount_run(&own, dir, dir));
 }
 
-pid_t mounts_start(const MountOptions *o, const char *dir)
+bool mounts_start(const MountOptions *o, const char *dir, StartedMount *ret)
 {
     int ready[2];
     char byte;
     if (pipe2(ready, O_CLOEXEC) < 0)
-        return -1;
+        return false;
     (void)fflush(stdout);
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
         become_mount(o, dir, ready, parent);
     (void)close(ready[1]);
-    ssize_t n = pid < 0 ? -1 : read(ready[0], &byte, 1);
+    *ret = (StartedMount){dir, pid, ready[0]};
+    if (pid > 0 && read(ready[0], &byte, 1) == 1)
+        return true;
     (void)close(ready[0]);
-    if (n == 1)
-        return pid;
     if (pid > 0)
         (void)waitpid(pid, NULL, 0); /* it has said why */
-    return -1;
+    return false;
 }
 
-void mounts_end(const pid_t *pids, guint count)
+/* Whether the mount wants to be unmounted by us. False: it does that itself. */
+static bool is_over(const StartedMount *mount)
 {
-    while (count-- > 0) {
-        (void)kill(pids[count], SIGTERM);
-        (void)waitpid(pids[count], NULL, 0);
-    }
+    char text[1024];
+    ssize_t n;
+    do
+        n = read(mount->output, text, sizeof text);
+    while (n < 0 ? errno == EINTR : n > 0 && !memchr(text, MOUNT_OVER, (size_t)n));
+    return n > 0;
+}
+
+/* We unmount while the process ends, which takes as long. */
+static void mount_end(const StartedMount *mount)
+{
+    (void)kill(mount->pid, SIGTERM);
+    if (is_over(mount))
+        (void)umount2(mount->dir, MNT_DETACH | UMOUNT_NOFOLLOW);
+    (void)close(mount->output);
+    (void)waitpid(mount->pid, NULL, 0);
+}
+
+void mounts_end(const StartedMount *mounts, guint count)
+{
+    while (count-- > 0)
+        mount_end(&mounts[count]);
 }

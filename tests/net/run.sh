@@ -143,6 +143,13 @@ for cached in small large; do
   must "who is left behind finds the directory, of a $cached file" cmp -s "$work/left.$cached" "$work/left.wanted"
 done
 
+# So does a program whose mount somebody ends.
+# shellcheck disable=SC2016 # another shell expands them
+timeout "$patience" "$bin_dodo" run --dir "$work/data" sh -c \
+  'kill "$(pgrep -P "$PPID" dodo-mount)" && while mountpoint -q "$0"; do :; done && cat "$0/small"' "$work/data" >"$work/out" ||
+  fail "a program whose mount was ended, ends with status $?"
+cmp "$work/out" "$work/data/small"
+
 # A mount ends also where the libraries are that it needs for that, and where the loader looks for them.
 for dir in /etc "$(dirname "$(realpath "$(cc -print-file-name=libc.so.6)")")"; do
   timeout "$patience" "$bin_dodo" run --dir "$dir" true || fail "dodo run --dir $dir ends with status $?"
