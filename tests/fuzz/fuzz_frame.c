@@ -9,7 +9,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/lib/bpf.h"
 #include "usocket/public/address.h"
-#include "usocket/public/frame.h"
+#include "usocket/raw/frame.h"
 
 static void try_frame(const uint8_t *p, size_t len)
 {
@@ -41,13 +41,13 @@ static void try_frame(const uint8_t *p, size_t len)
 
 static void try_address(const char *text)
 {
-    char buf[DODO_U_TEXT_MAX], interface[ADDRESS_INTERFACE], name[ADDRESS_INTERFACE];
+    char buf[DODO_U_TEXT_MAX], interface[INTERFACE_NAME], name[INTERFACE_NAME];
     DodoUAddr a, back;
     int res = address_parse(text, &a, interface);
     FUZZ_CHECK(res == 0 || res == -EINVAL);
     if (res != 0)
         return;
-    FUZZ_CHECK(!*interface || address_interface_good(interface));
+    FUZZ_CHECK(!*interface || interface_name_good(interface));
     FUZZ_CHECK(a.zero == 0 && a.kind >= DODO_U_IP4 && a.kind <= DODO_U_MAC);
     FUZZ_CHECK(address_parse(address_format(&a, NULL, buf, sizeof buf), &back, name) == 0);
     FUZZ_CHECK(memcmp(&a, &back, sizeof a) == 0);

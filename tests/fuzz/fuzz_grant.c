@@ -6,7 +6,7 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "usocket/helper/grants.h"
-#include "usocket/public/grant.h"
+#include "usocket/raw/grant.h"
 
 static void try_request(const uint8_t *p, size_t len)
 {
@@ -16,8 +16,8 @@ static void try_request(const uint8_t *p, size_t len)
     FUZZ_CHECK(res == 0 || res == -EPROTO);
     if (res != 0)
         return;
-    FUZZ_CHECK(address_interface_good(r.interface) && !strchr(r.interface, '/'));
-    FUZZ_CHECK(address_mac_any(r.mac) || address_mac_single(r.mac));
+    FUZZ_CHECK(interface_name_good(r.interface) && !strchr(r.interface, '/'));
+    FUZZ_CHECK(mac_is_any(r.mac) || mac_is_single(r.mac));
     grant_request_encode(&r, again);
     FUZZ_CHECK(len == sizeof again && memcmp(again, p, len) == 0);
 }
@@ -31,7 +31,7 @@ static void try_reply(const uint8_t *p, size_t len)
     if (res != 0)
         return;
     FUZZ_CHECK(r.error >= 0 && r.error <= GRANT_ERRNO_MAX);
-    FUZZ_CHECK(r.error || (r.port && r.interface && address_mac_single(r.mac)));
+    FUZZ_CHECK(r.error || (r.port && r.interface && mac_is_single(r.mac)));
     grant_reply_encode(&r, again);
     FUZZ_CHECK(len == sizeof again && memcmp(again, p, len) == 0);
 }

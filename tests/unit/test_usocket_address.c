@@ -33,7 +33,7 @@ TEST(address_parse__reads_and_format_writes)
         {"00:00:00:00:00:00/7%fifteen-letters", "fifteen-letters", "any/7", DODO_U_MAC, 7, 0, 0, 0},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char interface[ADDRESS_INTERFACE], buf[DODO_U_TEXT_MAX];
+        char interface[INTERFACE_NAME], buf[DODO_U_TEXT_MAX];
         DodoUAddr a;
         static const size_t lens[] = {0, 4, 16, 6};
         if (address_parse(cases[i].text, &a, interface) != 0)
@@ -96,7 +96,7 @@ TEST(address_parse__refuses)
     };
     for (size_t i = 0; i < COUNT(texts); i++) {
         DodoUAddr a, before;
-        char interface[ADDRESS_INTERFACE];
+        char interface[INTERFACE_NAME];
         memset(&a, 0xa5, sizeof a);
         before = a;
         if (address_parse(texts[i], &a, interface) != -EINVAL)
@@ -139,7 +139,7 @@ TEST(address__survives_its_text)
     Random r = {7};
     for (unsigned i = 0; i < 100000; i++) {
         static const size_t lens[] = {0, 4, 16, 6};
-        char buf[DODO_U_TEXT_MAX], interface[ADDRESS_INTERFACE];
+        char buf[DODO_U_TEXT_MAX], interface[INTERFACE_NAME];
         DodoUAddr back,
             a = {.kind = (uint8_t)(1 + random_below(&r, 3)), .port = (uint16_t)random_next(&r)};
         for (size_t n = 0; n < lens[a.kind]; n++)
@@ -159,8 +159,7 @@ TEST(address_parse__any_text)
     Random r = {11};
     unsigned good = 0;
     for (unsigned i = 0; i < 300000; i++) {
-        char text[40] = "", again[DODO_U_TEXT_MAX], interface[ADDRESS_INTERFACE],
-             name[ADDRESS_INTERFACE];
+        char text[40] = "", again[DODO_U_TEXT_MAX], interface[INTERFACE_NAME], name[INTERFACE_NAME];
         DodoUAddr a, back;
         (void)snprintf(text, sizeof text, "%s",
                        i % 2   ? "02:00:00:00:00:01/7%eth0"
@@ -185,8 +184,8 @@ TEST(address_parse__any_text)
 
 TEST(address_mac__of_one_host)
 {
-    assert_true(address_mac_single((const uint8_t[]){2, 0, 0, 0, 0, 1}));
-    assert_false(address_mac_single((const uint8_t[]){0, 0, 0, 0, 0, 0}));
-    assert_false(address_mac_single((const uint8_t[]){1, 0, 0x5e, 0, 0, 1}));
-    assert_false(address_mac_single((const uint8_t[]){255, 255, 255, 255, 255, 255}));
+    assert_true(mac_is_single((const uint8_t[]){2, 0, 0, 0, 0, 1}));
+    assert_false(mac_is_single((const uint8_t[]){0, 0, 0, 0, 0, 0}));
+    assert_false(mac_is_single((const uint8_t[]){1, 0, 0x5e, 0, 0, 1}));
+    assert_false(mac_is_single((const uint8_t[]){255, 255, 255, 255, 255, 255}));
 }

@@ -7,7 +7,7 @@
 
 #include "tests/lib/tmpdir.h"
 #include "tests/unit/usocket_fixture.h"
-#include "usocket/public/grant.h"
+#include "usocket/raw/grant.h"
 
 static TmpDir dir;
 

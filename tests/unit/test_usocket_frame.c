@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "tests/lib/bpf.h"
 #include "tests/lib/case.h"
-#include "usocket/public/frame.h"
+#include "usocket/raw/frame.h"
 
 TEST(frame_encode__golden)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/case.h"
-#include "usocket/public/grant.h"
+#include "usocket/raw/grant.h"
 
 static const GrantRequest request = {0x1234, {2, 0, 0, 0, 0, 1}, "eth0"};
 static const GrantReply reply = {0, {2, 0, 0, 0, 0, 1}, 0x1234, 12};

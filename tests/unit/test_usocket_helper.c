@@ -15,7 +15,7 @@
 #include "tests/unit/usocket_fixture.h"
 #include "usocket/helper/grants.h"
 #include "usocket/helper/server.h"
-#include "usocket/public/grant.h"
+#include "usocket/raw/grant.h"
 
 static const char *program;
 static TmpDir dir;

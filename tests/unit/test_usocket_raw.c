@@ -13,7 +13,7 @@
 
 #include "base/random.h"
 #include "tests/unit/usocket_fixture.h"
-#include "usocket/public/frame.h"
+#include "usocket/raw/frame.h"
 
 enum { FORGED = 100000, BETWEEN = 32, LINK = 14, FORGED_MAX = 300 };
 

@@ -22,7 +22,7 @@
 #include "daemon/log.h"
 #include "usocket/helper/raw_open.h"
 #include "usocket/helper/server.h"
-#include "usocket/public/address.h"
+#include "usocket/raw/mac.h"
 
 enum { EXIT_START = 1, EXIT_USAGE = 2, LISTEN_FIRST_FD = 3 };
 
@@ -102,7 +102,7 @@ static int parse_options(int argc, char **argv, Options *o)
         return 0;
     if (optind < argc)
         return fail(EXIT_USAGE, "takes no arguments but options; see dodo-socket --help", 0);
-    if (!o->interface || !address_interface_good(o->interface))
+    if (!o->interface || !interface_name_good(o->interface))
         return fail(EXIT_USAGE, "give --interface NAME", 0);
     return 0;
 }

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "usocket/public/frame.h"
+#include "usocket/raw/frame.h"
 
 /* The number and MAC address of an Ethernet interface. 0; -ENODEV: there is none of that name, or
  * it is of another kind; -errno. */

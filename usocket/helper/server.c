@@ -14,7 +14,7 @@
 #include "base/os.h"
 #include "daemon/log.h"
 #include "usocket/helper/raw_open.h"
-#include "usocket/public/grant.h"
+#include "usocket/raw/grant.h"
 
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59
@@ -143,7 +143,7 @@ static int give(Server *s, const GrantRequest *r, uid_t uid, GrantReply *ret)
     int res = raw_interface(s->interface, &grant.interface, filter.mac);
     if (res < 0)
         return res;
-    if (!address_mac_any(r->mac) && memcmp(r->mac, filter.mac, FRAME_MAC) != 0)
+    if (!mac_is_any(r->mac) && memcmp(r->mac, filter.mac, FRAME_MAC) != 0)
         return -EADDRNOTAVAIL;
     if (forget_gone(s) < 0 || os_random_try(&random, sizeof random) < 0)
         return -EPROTO;

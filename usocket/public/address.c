@@ -9,7 +9,7 @@
 
 #include "base/addr.h"
 #include "base/parse.h"
-#include "usocket/public/frame.h"
+#include "usocket/raw/frame.h"
 
 /* One layout, and the same numbers for the kinds: copied, not converted. */
 static_assert(sizeof(DodoUAddr) == sizeof(Addr), "addresses differ");
@@ -21,29 +21,6 @@ static_assert((int)DODO_U_NONE == (int)ADDR_NONE && (int)DODO_U_IP4 == (int)ADDR
               "kinds differ");
 
 static const char any_text[] = "any";
-
-bool address_mac_any(const unsigned char *mac)
-{
-    static const unsigned char zeros[FRAME_MAC];
-    return memcmp(mac, zeros, FRAME_MAC) == 0;
-}
-
-bool address_mac_single(const unsigned char *mac)
-{
-    return !address_mac_any(mac) && (mac[0] & 1) == 0;
-}
-
-bool address_interface_good(const char *name)
-{
-    size_t n = strlen(name);
-    if (n == 0 || n >= ADDRESS_INTERFACE || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        return false;
-    for (; *name; name++)
-        if ((unsigned char)*name <= ' ' || *name == '/' || *name == ':' || *name == '%' ||
-            *name == 0x7f)
-            return false;
-    return true;
-}
 
 static int hex_digit(char c)
 {
@@ -69,20 +46,20 @@ static int parse_mac(const char *text, size_t len, uint8_t ret[FRAME_MAC])
 }
 
 /* "7000", "7000%eth0" */
-static int parse_port(const char *text, uint16_t *ret_port, char ret_interface[ADDRESS_INTERFACE])
+static int parse_port(const char *text, uint16_t *ret_port, char ret_interface[INTERFACE_NAME])
 {
     char port[8];
     uint64_t v;
     const char *percent = strchr(text, '%');
     size_t n = percent ? (size_t)(percent - text) : strlen(text);
-    if (n >= sizeof port || (percent && !address_interface_good(percent + 1)))
+    if (n >= sizeof port || (percent && !interface_name_good(percent + 1)))
         return -EINVAL;
     memcpy(port, text, n);
     port[n] = '\0';
     if (parse_u64(port, 0, UINT16_MAX, &v) != 0)
         return -EINVAL;
     *ret_port = (uint16_t)v;
-    (void)snprintf(ret_interface, ADDRESS_INTERFACE, "%s", percent ? percent + 1 : "");
+    (void)snprintf(ret_interface, INTERFACE_NAME, "%s", percent ? percent + 1 : "");
     return 0;
 }
 
@@ -113,17 +90,17 @@ static int split_interface(const char *text, char *rest, size_t cap, char *ret_i
     ret_interface[0] = '\0';
     if (!percent || percent[1 + strspn(percent + 1, "0123456789")] == ']') /* none, or its number */
         return (size_t)snprintf(rest, cap, "%s", text) < cap ? 0 : -EINVAL;
-    if (*text != '[' || !end || end - percent > ADDRESS_INTERFACE)
+    if (*text != '[' || !end || end - percent > INTERFACE_NAME)
         return -EINVAL;
-    (void)snprintf(ret_interface, ADDRESS_INTERFACE, "%.*s", (int)(end - percent - 1), percent + 1);
+    (void)snprintf(ret_interface, INTERFACE_NAME, "%.*s", (int)(end - percent - 1), percent + 1);
     int n = snprintf(rest, cap, "%.*s%s", (int)(percent - text), text, end);
-    return (size_t)n < cap && address_interface_good(ret_interface) ? 0 : -EINVAL;
+    return (size_t)n < cap && interface_name_good(ret_interface) ? 0 : -EINVAL;
 }
 
-int address_parse(const char *text, DodoUAddr *ret, char ret_interface[ADDRESS_INTERFACE])
+int address_parse(const char *text, DodoUAddr *ret, char ret_interface[INTERFACE_NAME])
 {
     Addr a;
-    char rest[DODO_U_TEXT_MAX], interface[ADDRESS_INTERFACE];
+    char rest[DODO_U_TEXT_MAX], interface[INTERFACE_NAME];
     const char *slash = strchr(text, '/');
     if (slash)
         return parse_frames(text, slash, ret, ret_interface);
@@ -138,7 +115,7 @@ int address_parse(const char *text, DodoUAddr *ret, char ret_interface[ADDRESS_I
 static char *format_frames(const DodoUAddr *a, const char *interface, char *buf, size_t cap)
 {
     char mac[20] = "any", number[16] = "";
-    if (!address_mac_any(a->host))
+    if (!mac_is_any(a->host))
         (void)snprintf(mac, sizeof mac, "%02x:%02x:%02x:%02x:%02x:%02x", a->host[0], a->host[1],
                        a->host[2], a->host[3], a->host[4], a->host[5]);
     if (a->scope && !interface)

@@ -79,7 +79,7 @@ static void call_end(const Call *c, Socket *s)
 DodoUAddr dodo_u_aton(const char *text)
 {
     DodoUAddr a = {.kind = DODO_U_NONE}, none = a;
-    char interface[ADDRESS_INTERFACE];
+    char interface[INTERFACE_NAME];
     uint64_t number;
     if (!text || address_parse(text, &a, interface) != 0) {
         (void)fail(-EINVAL,
@@ -223,7 +223,7 @@ static bool may_connect(const DodoUAddr *a)
         return true;
     if (a->zero != 0 || a->port == 0)
         return false;
-    return a->kind == DODO_U_MAC ? address_mac_single(a->host)
+    return a->kind == DODO_U_MAC ? mac_is_single(a->host)
                                  : a->kind == DODO_U_IP4 || a->kind == DODO_U_IP6;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "usocket/public/frame.h"
+#include "usocket/raw/frame.h"
 
 #include <errno.h>
 #include <linux/if_packet.h>

@@ -11,21 +11,21 @@
  *   16 16  interface, 0 after it  16  4  interface's number
  *                                 20 12  0
  */
-#ifndef DODO_USOCKET_PUBLIC_GRANT_H
-#define DODO_USOCKET_PUBLIC_GRANT_H
+#ifndef DODO_USOCKET_RAW_GRANT_H
+#define DODO_USOCKET_RAW_GRANT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "usocket/public/address.h"
-#include "usocket/public/frame.h"
+#include "usocket/raw/frame.h"
+#include "usocket/raw/mac.h"
 
 enum { GRANT_MESSAGE = 32, GRANT_VERSION = 1, GRANT_ERRNO_MAX = 4095 };
 
 typedef struct GrantRequest {
     uint16_t port;
     uint8_t mac[FRAME_MAC];
-    char interface[ADDRESS_INTERFACE];
+    char interface[INTERFACE_NAME];
 } GrantRequest;
 
 typedef struct GrantReply {

@@ -11,8 +11,8 @@
  *   8              the message; then what Ethernet pads short frames with
  *
  * Numbers are little-endian, as everywhere in Dodo. */
-#ifndef DODO_USOCKET_PUBLIC_FRAME_H
-#define DODO_USOCKET_PUBLIC_FRAME_H
+#ifndef DODO_USOCKET_RAW_FRAME_H
+#define DODO_USOCKET_RAW_FRAME_H
 
 #include <linux/filter.h>
 #include <stddef.h>

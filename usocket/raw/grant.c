@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "usocket/public/grant.h"
+#include "usocket/raw/grant.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -38,7 +38,7 @@ void grant_request_encode(const GrantRequest *r, uint8_t ret[GRANT_MESSAGE])
     begin(ret);
     put_u16(ret + AT_FIRST, r->port);
     memcpy(ret + AT_MAC, r->mac, FRAME_MAC);
-    memcpy(ret + AT_INTERFACE, r->interface, strnlen(r->interface, ADDRESS_INTERFACE - 1));
+    memcpy(ret + AT_INTERFACE, r->interface, strnlen(r->interface, INTERFACE_NAME - 1));
 }
 
 int grant_request_decode(const uint8_t *p, size_t len, GrantRequest *ret)
@@ -48,12 +48,11 @@ int grant_request_decode(const uint8_t *p, size_t len, GrantRequest *ret)
         return -EPROTO;
     r.port = get_u16(p + AT_FIRST);
     memcpy(r.mac, p + AT_MAC, FRAME_MAC);
-    size_t n = strnlen((const char *)p + AT_INTERFACE, ADDRESS_INTERFACE);
-    if (n == ADDRESS_INTERFACE || !is_zero(p + AT_INTERFACE + n, ADDRESS_INTERFACE - n))
+    size_t n = strnlen((const char *)p + AT_INTERFACE, INTERFACE_NAME);
+    if (n == INTERFACE_NAME || !is_zero(p + AT_INTERFACE + n, INTERFACE_NAME - n))
         return -EPROTO;
     memcpy(r.interface, p + AT_INTERFACE, n);
-    if (!address_interface_good(r.interface) ||
-        (!address_mac_any(r.mac) && !address_mac_single(r.mac)))
+    if (!interface_name_good(r.interface) || (!mac_is_any(r.mac) && !mac_is_single(r.mac)))
         return -EPROTO;
     *ret = r;
     return 0;
@@ -80,7 +79,7 @@ int grant_reply_decode(const uint8_t *p, size_t len, GrantReply *ret)
     r.port = get_u16(p + AT_SECOND);
     r.interface = get_u32(p + AT_INTERFACE);
     if (r.error ? r.error > GRANT_ERRNO_MAX || !is_zero(p + AT_MAC, GRANT_MESSAGE - AT_MAC)
-                : !address_mac_single(r.mac) || r.port == 0 || r.interface == 0)
+                : !mac_is_single(r.mac) || r.port == 0 || r.interface == 0)
         return -EPROTO;
     *ret = r;
     return 0;
