@@ -15,21 +15,12 @@
 #include "base/time.h"
 #include "tests/lib/case.h"
 #include "tests/lib/needs.h"
+#include "tests/unit/transport_ends.h"
 #include "usocket/transport.h"
 
 #ifndef SO_NO_CHECK
 #define SO_NO_CHECK 11
 #endif
-
-enum { BUFFERS = 8 };
-static const uint64_t PATIENCE_NS =
-    150 * NS_PER_S; /* before a datagram on loopback counts as lost */
-static uint8_t in[BUFFERS][TRANSPORT_RECV_MAX];
-static uint8_t sent[600000], got[600000];
-
-typedef struct Ends {
-    Transport *from, *to;
-} Ends;
 
 static void open_ends(Ends *e, const char *host, bool no_gso, bool no_gro)
 {
@@ -43,12 +34,6 @@ static void open_ends(Ends *e, const char *host, bool no_gso, bool no_gro)
     assert_true(e->to->receive_bytes > 0);
 }
 
-static void close_ends(Ends *e)
-{
-    e->from = transport_close(e->from);
-    e->to = transport_close(e->to);
-}
-
 static bool have_ip6(void)
 {
     Addr a;
@@ -59,94 +44,13 @@ static bool have_ip6(void)
     return true;
 }
 
-/* Receives @total bytes; every datagram's length is noted in @cuts. Returns the datagrams. */
-static size_t collect(Ends *e, size_t total, uint16_t *cuts, bool *ret_joined)
-{
-    size_t at = 0, n = 0;
-    while (at < total) {
-        TransportReceive r[BUFFERS];
-        for (int i = 0; i < BUFFERS; i++)
-            r[i] = (TransportReceive){.buf = in[i], .cap = sizeof in[i]};
-        assert_int_equal(transport_wait(e->to, PATIENCE_NS), 1);
-        int k = e->to->ops->receive(e->to, r, BUFFERS);
-        assert_in_range(k, 0, BUFFERS);
-        for (int i = 0; i < k; i++) {
-            assert_true(addr_equal(&r[i].from, &e->from->local));
-            assert_true(at + r[i].len <= total);
-            memcpy(got + at, r[i].buf, r[i].len);
-            *ret_joined |= r[i].segment > 0;
-            for (size_t o = 0, cut = r[i].segment ? r[i].segment : r[i].len; o < r[i].len; o += cut)
-                cuts[n++] = (uint16_t)(r[i].len - o < cut ? r[i].len - o : cut);
-            at += r[i].len;
-        }
-    }
-    return n;
-}
-
-/* Sends a run of @len bytes in datagrams of @segment, each made of @per iovecs (0: one in all). */
-static void send_run(Ends *e, size_t len, uint16_t segment, unsigned per)
-{
-    static struct iovec iov[2048];
-    unsigned n = 0;
-    for (size_t at = 0; per && at < len; at += segment) {
-        size_t left = len - at < segment ? len - at : segment;
-        for (unsigned i = 0; i < per; i++) {
-            size_t part = i + 1 == per ? left : left / 2;
-            size_t skip = (len - at < segment ? len - at : segment) - left;
-            assert_true(n < sizeof iov / sizeof iov[0]);
-            iov[n++] = (struct iovec){sent + at + skip, part};
-            left -= part;
-        }
-    }
-    if (!per)
-        iov[n++] = (struct iovec){sent, len};
-    TransportSend s = {.to = &e->to->local,
-                       .iov = iov,
-                       .iov_count = n,
-                       .iov_per_segment = per,
-                       .segment = segment};
-    assert_int_equal(e->from->ops->send(e->from, &s, 1), 0);
-}
-
-static void check_run(Ends *e, size_t len, uint16_t segment, unsigned per, bool *ret_joined)
-{
-    static uint16_t cuts[1024];
-    size_t want = (len + segment - 1) / segment;
-    for (size_t i = 0; i < len; i++)
-        sent[i] = (uint8_t)(i * 31 + i / 997 + len);
-    send_run(e, len, segment, per);
-    assert_int_equal(collect(e, len, cuts, ret_joined), want);
-    for (size_t i = 0; i < want; i++)
-        assert_int_equal(cuts[i], i + 1 < want ? segment : len - (want - 1) * segment);
-    assert_memory_equal(got, sent, len);
-}
-
-static const struct {
-    size_t len;
-    uint16_t segment;
-} runs[] = {
-    {1, 1000},       /* a run of one short datagram */
-    {1000, 1000},    /* one full */
-    {1001, 1000},    /* one full, one of a byte */
-    {2000, 1000},    /* even */
-    {57344, 1456},   /* a chunk on Ethernet: 39 and an odd last */
-    {65400, 1090},   /* exactly the most of one GSO message */
-    {65401, 1090},   /* a byte more */
-    {64000, 1000},   /* exactly the most segments */
-    {150000, 1000},  /* several messages */
-    {150000, 20000}, /* few large datagrams */
-    {180000, 40000}, /* too large to join any two */
-};
-
 static void check_runs(const char *host)
 {
     for (int mode = 0; mode < 4; mode++) {
         Ends e;
         bool joined = false;
         open_ends(&e, host, mode & 1, mode & 2);
-        for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++)
-            for (unsigned per = 0; per < 4; per++)
-                check_run(&e, runs[i].len, runs[i].segment, per, &joined);
+        check_all_runs(&e, &joined);
         if (mode & 2)
             assert_false(joined);
         if (mode == 0) /* loopback hands a GSO message over uncut */
@@ -167,26 +71,9 @@ TEST(send__runs_over_ip6)
 
 TEST(send__many_single_datagrams_keep_their_order)
 {
-    enum { COUNT = 300 };
-    static struct iovec iov[COUNT];
-    static TransportSend s[COUNT];
-    static uint16_t cuts[COUNT];
     Ends e;
-    bool joined = false;
-    size_t len = 0;
     open_ends(&e, "127.0.0.1:0", false, false);
-    for (unsigned i = 0; i < COUNT; i++) {
-        size_t n = 1 + i % 700;
-        memset(sent + len, (int)i, n);
-        iov[i] = (struct iovec){sent + len, n};
-        s[i] = (TransportSend){.to = &e.to->local, .iov = &iov[i], .iov_count = 1};
-        len += n;
-    }
-    assert_int_equal(e.from->ops->send(e.from, s, COUNT), 0);
-    assert_int_equal(collect(&e, len, cuts, &joined), COUNT);
-    for (unsigned i = 0; i < COUNT; i++)
-        assert_int_equal(cuts[i], iov[i].iov_len);
-    assert_memory_equal(got, sent, len);
+    check_many(&e);
     close_ends(&e);
 }
 
@@ -244,10 +131,7 @@ TEST(receive__nothing_there)
 {
     Ends e;
     open_ends(&e, "127.0.0.1:0", false, false);
-    TransportReceive r = {.buf = in[0], .cap = sizeof in[0]};
-    assert_int_equal(e.to->ops->receive(e.to, &r, 1), 0);
-    assert_int_equal(transport_wait(e.to, 0), 0);
-    assert_int_equal(transport_wait(e.to, NS_PER_MS), 0);
+    check_nothing(&e);
     close_ends(&e);
 }
 
@@ -256,16 +140,8 @@ TEST(datagram_max__goes_through)
     const char *const hosts[] = {"127.0.0.1:0", "[::1]:0"};
     for (int i = 0; i < (have_ip6() ? 2 : 1); i++) {
         Ends e;
-        bool joined = false;
-        uint16_t cuts[2];
         open_ends(&e, hosts[i], false, false);
-        size_t max = e.from->ops->datagram_max(e.from, &e.to->local);
-        assert_in_range(max, 1232, 65507);
-        struct iovec v = {sent, max};
-        TransportSend s = {.to = &e.to->local, .iov = &v, .iov_count = 1};
-        assert_int_equal(e.from->ops->send(e.from, &s, 1), 0);
-        assert_int_equal(collect(&e, max, cuts, &joined), 1);
-        assert_int_equal(e.from->ops->datagram_max(e.from, &e.to->local), max);
+        check_longest(&e);
         close_ends(&e);
     }
 }
@@ -376,29 +252,12 @@ TEST(open__an_address_that_is_not_there_yet)
 
 /* ---- asleep ---------------------------------------------------------------------------------- */
 
-static void *nudge_later(void *arg)
-{
-    const Transport *t = arg;
-    t->ops->nudge(t);
-    return NULL;
-}
-
-/* However the two meet: what came before the sleep ends it too. */
 TEST(receive_asleep__a_nudge_of_another_thread_ends_it)
 {
-    static uint8_t buf[TRANSPORT_RECV_MAX];
     const Addr any = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}};
     Transport *t;
-    pthread_t thread;
     assert_int_equal(transport_udp_open(&any, NULL, &t), 0);
-    for (int i = 0; i < 100; i++) {
-        TransportReceive r = {.buf = buf, .cap = sizeof buf};
-        assert_int_equal(pthread_create(&thread, NULL, nudge_later, t), 0);
-        assert_int_equal(t->ops->receive_asleep(t, &r, 1), 1);
-        assert_int_equal(r.len, 0);
-        assert_true(addr_equal(&r.from, &t->local));
-        assert_int_equal(pthread_join(thread, NULL), 0);
-    }
+    check_nudges(t);
     transport_close(t);
 }
 
