@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Raw frames and addresses of libusocket. A frame that decodes is one that we would have sent, and
- * one that its port's filter takes. What parses as an address survives being written and parsed
- * again. */
+/* Raw frames, also those of Dodo, and addresses of libusocket. A frame that decodes is one that we
+ * would have sent, and one that its port's filter takes. What parses as an address survives being
+ * written and parsed again. */
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/lib/bpf.h"
 #include "usocket/public/address.h"
+#include "usocket/raw/datagram.h"
 #include "usocket/raw/frame.h"
 
 static void try_frame(const uint8_t *p, size_t len)
@@ -39,6 +40,27 @@ static void try_frame(const uint8_t *p, size_t len)
     FUZZ_CHECK(bpf_run(program, count, &frame) == 0);
 }
 
+static void try_datagram(const uint8_t *p, size_t len)
+{
+    uint8_t again[DATAGRAM_HEADER + DATAGRAM_PROBE];
+    DatagramHeader h = {.kind = 0};
+    DatagramProbe b = {0, 0};
+    int res = datagram_decode(p, len, &h);
+    FUZZ_CHECK(res == 0 || (res == -EBADMSG && h.kind == 0));
+    if (res != 0)
+        return;
+    FUZZ_CHECK(DATAGRAM_HEADER + h.length <= len && h.from.port != 0 && h.from.scope == 0);
+    FUZZ_CHECK(h.from.kind == ADDR_IP4 || h.from.kind == ADDR_IP6);
+    datagram_encode(&h, again);
+    FUZZ_CHECK(memcmp(again, p, DATAGRAM_HEADER) == 0);
+    res = datagram_probe_decode(p + DATAGRAM_HEADER, h.length, &b);
+    FUZZ_CHECK(res == 0 || (res == -EBADMSG && b.frame_max == 0));
+    if (res != 0)
+        return;
+    datagram_probe_encode(&b, again + DATAGRAM_HEADER);
+    FUZZ_CHECK(memcmp(again + DATAGRAM_HEADER, p + DATAGRAM_HEADER, DATAGRAM_PROBE) == 0);
+}
+
 static void try_address(const char *text)
 {
     char buf[DODO_U_TEXT_MAX], interface[INTERFACE_NAME], name[INTERFACE_NAME];
@@ -67,6 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(text, data, n);
     text[n] = '\0';
     try_frame(data, size);
+    try_datagram(data, size);
     try_address(text);
     return 0;
 }
