@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Datagram transports behind one small table of functions: UDP over IPv4 and IPv6, an in-process
- * pair, raw frames later. A Transport belongs to one thread at a time. Outcomes: 0 or a count is
- * success, < 0 is -errno.
+ * pair, and UDP with raw frames beside it. A Transport belongs to one thread at a time. Outcomes: 0
+ * or a count is success, < 0 is -errno.
  *
  * Losing a datagram is never an error here: what the network or a full queue drops, the protocol
  * repairs. ICMP errors come as TRANSPORT hints, never as failures of an unrelated call. */
@@ -74,6 +74,10 @@ struct Transport {
     bool late;             /* the address was not this host's when it was bound */
     uint64_t sent, astray; /* messages; those that have no way out of this host */
     int astray_error;      /* why the last of those had none */
+    struct {
+        uint64_t sent, received; /* probes too */
+        uint64_t refused;        /* that were none of ours, or whose sender was not who it said */
+    } frames;                    /* raw ones */
 };
 
 typedef struct TransportOptions {
@@ -88,6 +92,19 @@ typedef struct TransportOptions {
  * a wildcard address sends from whatever address the route prefers, so who answers datagrams binds
  * to a named address; who only asks may bind to the wildcard. An IPv6 socket is IPv6 only. */
 int transport_udp_open(const Addr *local, const TransportOptions *options, Transport **ret);
+/* The same, and raw frames of Ethernet beside it, through a socket that the interface's helper
+ * (dodo-socket) gives: short runs go as frames to peers that are known to take them, where
+ * that is faster; all else goes by UDP, also what frames lose. A peer is known by its UDP address
+ * alone. Only for what is sealed: no firewall sees frames. Without frames it is the transport of
+ * transport_udp_open(), and *@ret_raw says why, as -errno: of ask_helper(), or of the system. */
+typedef struct TransportRaw {
+    const char *interface;
+    uint64_t wait_ns; /* for the helper */
+} TransportRaw;
+int transport_raw_open(const Addr *local, const TransportOptions *options, const TransportRaw *raw,
+                       Transport **ret, int *ret_raw);
+/* What to do about it: a few words for the log. @error: < 0, of *@ret_raw. */
+const char *transport_raw_advice(int error);
 /* Two ends in one process, for tests: what one sends the other receives, runs joined as GRO joins
  * them; beyond TRANSPORT_PAIR_QUEUE waiting messages they are lost. The fd of each is an eventfd.
  * Addresses are ADDR_SIM 1 and 2. The ends may belong to different threads. */

@@ -104,11 +104,12 @@ static const struct {
     {180000, 40000}, /* too large to join any two */
 };
 
-/* Each shape of run, in each shape of iovecs. */
+/* Each shape of run that has a way, in each shape of iovecs. */
 static inline void check_all_runs(Ends *e, bool *ret_joined)
 {
+    const size_t max = e->from->ops->datagram_max(e->from, &e->to->local);
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++)
-        for (unsigned per = 0; per < 4; per++)
+        for (unsigned per = 0; per < 4 && runs[i].segment <= max; per++)
             check_run(e, runs[i].len, runs[i].segment, per, ret_joined);
 }
 
