@@ -37,6 +37,10 @@ const char *start_manager_text(const CommonOptions *o, const Addr *peer, char bu
  * from the address it was asked at. */
 int start_listen(const Addr *listen, const TransportOptions *options, Transport **ret,
                  char error[CONFIG_ERROR_MAX]);
+/* The same with raw frames beside it, if there are any: *@ret_raw as transport_raw_open() has
+ * it. */
+int start_listen_raw(const Addr *listen, const TransportOptions *options, const TransportRaw *raw,
+                     Transport **ret, int *ret_raw, char error[CONFIG_ERROR_MAX]);
 /* A socket at @listen, as a port of an endpoint that @config is of. 0, -errno. */
 int start_port(Port *p, const Addr *listen, const TransportOptions *options,
                const EndpointConfig *config, const PortOps *ops, void *ctx,

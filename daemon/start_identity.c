@@ -145,8 +145,9 @@ void start_take_text(char **field, char **read)
     *read = old;
 }
 
-int start_listen(const Addr *listen, const TransportOptions *options, Transport **ret,
-                 char error[CONFIG_ERROR_MAX])
+/* @raw: NULL: no raw frames. */
+static int listen_at(const Addr *listen, const TransportOptions *options, const TransportRaw *raw,
+                     Transport **ret, int *ret_raw, char *error)
 {
     char text[ADDR_TEXT_MAX];
     (void)addr_format(listen, text, sizeof text);
@@ -159,7 +160,8 @@ int start_listen(const Addr *listen, const TransportOptions *options, Transport 
     }
     TransportOptions late = options ? *options : (TransportOptions){0};
     late.free_bind = true;
-    int res = transport_udp_open(listen, &late, ret);
+    int res = raw ? transport_raw_open(listen, &late, raw, ret, ret_raw)
+                  : transport_udp_open(listen, &late, ret);
     if (res == 0 && (*ret)->late)
         log_event(LOG_LEVEL_WARN, "address_not_there",
                   "listen=%s fix=\"not an address of this host (see ip addr): waiting for it\"",
@@ -174,6 +176,18 @@ int start_listen(const Addr *listen, const TransportOptions *options, Transport 
     else if (res < 0)
         (void)snprintf(error, CONFIG_ERROR_MAX, "cannot listen on %s: %s", text, strerror(-res));
     return res;
+}
+
+int start_listen(const Addr *listen, const TransportOptions *options, Transport **ret,
+                 char error[CONFIG_ERROR_MAX])
+{
+    return listen_at(listen, options, NULL, ret, NULL, error);
+}
+
+int start_listen_raw(const Addr *listen, const TransportOptions *options, const TransportRaw *raw,
+                     Transport **ret, int *ret_raw, char error[CONFIG_ERROR_MAX])
+{
+    return listen_at(listen, options, raw, ret, ret_raw, error);
 }
 
 int start_port(Port *p, const Addr *listen, const TransportOptions *options,

@@ -51,6 +51,9 @@ static const Metric rows[] = {
     COUNTER("requests_busy", "requests put off, for want of room or because of the cap on traffic", data.busy),
     COUNTER("requests_denied", "requests for a region that is not here any more, or not the sender's", data.denied),
     COUNTER("requests_malformed", "messages of an established session that were none", data.malformed),
+    COUNTER("frames_sent", "raw frames sent by data threads; they count as datagrams, too", frames_sent),
+    COUNTER("frames_received", "raw frames that came, probes among them", frames_received),
+    COUNTER("frames_refused", "raw frames that were none of Dodo's, or whose sender was not who it said", frames_refused),
 };
 /* clang-format on */
 const MetricTable imd_metrics = {rows, ARRAY_SIZE(rows)};
@@ -91,5 +94,8 @@ void imd_metrics_add(ImdMetrics *ret, const ImdCounts *counts)
     add_data(&ret->data, &counts->data);
     metrics_add_socket(&ret->common, &counts->refused, counts->sent, counts->astray);
     ret->reads_waiting += counts->reads_waiting;
+    ret->frames_sent += counts->frames_sent;
+    ret->frames_received += counts->frames_received;
+    ret->frames_refused += counts->frames_refused;
     ret->threads++;
 }

@@ -13,6 +13,7 @@ typedef struct ImdCounts {
     ImdDataStats data;
     EndpointCounters refused;
     uint64_t sent, astray;
+    uint64_t frames_sent, frames_received, frames_refused;
     uint64_t reads_waiting;
 } ImdCounts;
 enum { IMD_COUNTS_WORDS = sizeof(ImdCounts) / sizeof(uint64_t) };
@@ -21,6 +22,7 @@ typedef struct ImdMetrics {
     CommonMetrics common;
     ImdDataStats data; /* of all data threads */
     uint64_t reads_waiting, threads;
+    uint64_t frames_sent, frames_received, frames_refused;
     uint64_t pool_bytes, limit_bytes, used_bytes, filled_bytes, free_bytes, locked;
     uint64_t regions, joined, managers;
 } ImdMetrics;

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "proto/conf/defaults.h"
 #include "daemon/start.h"
 #include "imd/pool.h"
+#include "usocket/raw/mac.h"
 
 #define FIELD(name) offsetof(ImdOptions, name)
 
@@ -33,6 +35,9 @@ static const ConfigKey keys[] = {
     {"imd", "sessions_max", NULL, NULL, FIELD(sessions_max)},
     {"imd", "receive_buffer", NULL, NULL, FIELD(receive_bytes)},
     {"imd", "send_buffer", NULL, NULL, FIELD(send_bytes)},
+    {"dodo", "transport", "How data travels: by UDP, or by raw frames of Ethernet where it can",
+     "udp|raw", FIELD(transport)},
+    {"dodo", "interface", "The interface of raw frames", "NAME", FIELD(interface)},
     {"imd", "rate_bytes", "At most so much traffic a second, as 50M; no cap if not given", "SIZE",
      FIELD(rate_bytes)},
     {"imd", "rate_packets", "At most so many datagrams a second; no cap if not given", "N",
@@ -93,6 +98,27 @@ static int check_data_port(ImdOptions *o, char *error)
     return -EINVAL;
 }
 
+bool imd_options_raw(const ImdOptions *o)
+{
+    return strcmp(o->transport, "raw") == 0;
+}
+
+/* No firewall sees raw frames: only the key keeps strangers out. */
+static int check_raw(const ImdOptions *o, char *error)
+{
+    if (!imd_options_raw(o))
+        return 0;
+    if (!o->interface || !interface_name_good(o->interface))
+        return missing("--interface NAME, as --transport is raw", "[dodo] interface", error);
+    if (o->common.key || o->common.insecure)
+        return 0;
+    (void)snprintf(error, CONFIG_ERROR_MAX,
+                   "--transport raw needs a cluster key, as no firewall sees raw frames: give "
+                   "--key FILE (dodo keygen makes one), or --insecure if everyone on that network "
+                   "may read and write guests' data");
+    return -EINVAL;
+}
+
 int imd_options_check(ImdOptions *o, char error[CONFIG_ERROR_MAX])
 {
     Places places;
@@ -106,6 +132,8 @@ int imd_options_check(ImdOptions *o, char error[CONFIG_ERROR_MAX])
                        "to be given back");
         return -EINVAL;
     }
+    if (check_raw(o, error) < 0)
+        return -EINVAL;
     if (start_manager(&o->common, &o->listen.addr, &places, error) < 0)
         return -EINVAL;
     if (o->threads == 0) {

@@ -16,6 +16,7 @@ typedef struct ImdOptions {
     uint64_t nice;
     uint64_t regions_max, writes_max, fills_max, sessions_max;
     uint64_t receive_bytes, send_bytes;
+    char *transport, *interface;       /* "udp" or "raw"; for raw frames, NULL: none */
     uint64_t rate_bytes, rate_packets; /* of all traffic, a second; 0: no cap */
     uint64_t poll_ns;                  /* of a data thread, after traffic; 0: never */
     uint64_t poll_share;               /* of all of them; percent of a processor */
@@ -28,6 +29,8 @@ typedef struct ImdOptions {
 
 extern const ConfigProgram imd_program;
 void imd_options_init(ImdOptions *o); /* defaults */
+/* Data travels by raw frames, too. */
+bool imd_options_raw(const ImdOptions *o);
 /* After config_load(): what must be given is, and fits together. Fills in threads. 0, -EINVAL. */
 int imd_options_check(ImdOptions *o, char error[CONFIG_ERROR_MAX]);
 

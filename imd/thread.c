@@ -152,6 +152,9 @@ static void publish_counts(ImdThread *t)
                         .refused = *endpoint_counters(t->port.endpoint),
                         .sent = transport->sent,
                         .astray = transport->astray,
+                        .frames_sent = transport->frames.sent,
+                        .frames_received = transport->frames.received,
+                        .frames_refused = transport->frames.refused,
                         .reads_waiting = t->serve.reads->count}};
     for (size_t i = 0; i < IMD_COUNTS_WORDS; i++)
         atomic_store_explicit(&t->counts[i], now.words[i], memory_order_relaxed);

@@ -5,10 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/time.h"
+#include "daemon/log.h"
 #include "daemon/start.h"
 #include "imd/member.h"
 
 static const uint64_t PATIENCE_NS = 100 * NS_PER_MS; /* asleep; after that it waits without end */
+static const uint64_t HELPER_WAIT_NS = 5 * NS_PER_S;
 
 /* What a client sends without waiting for us takes no longer than this, of the cap. */
 static uint32_t pace_bytes(uint64_t rate_bytes)
@@ -97,12 +100,33 @@ int imd_threads_init(ImdThreads *t, const ImdOptions *o, char error[CONFIG_ERROR
     return 0;
 }
 
+/* Without raw frames all goes by UDP: that is said once, for all threads. */
+static void tell_raw(const ImdThreads *t, const ImdOptions *o, int raw)
+{
+    if (raw < 0 && t->count == 0)
+        log_event(LOG_LEVEL_WARN, "no_raw_frames", "interface=%s error=\"%s\" fix=\"%s\"",
+                  o->interface, strerror(-raw), transport_raw_advice(raw));
+}
+
+/* The socket of a data thread. */
+static int open_socket(const ImdThreads *t, const ImdOptions *o, const Addr *at, Transport **ret,
+                       char *error)
+{
+    const TransportOptions options = {
+        .patience_ns = PATIENCE_NS, .receive_bytes = o->receive_bytes, .send_bytes = o->send_bytes};
+    const TransportRaw raw = {.interface = o->interface, .wait_ns = HELPER_WAIT_NS};
+    int why = 0;
+    if (!imd_options_raw(o))
+        return start_listen(at, &options, ret, error);
+    int res = start_listen_raw(at, &options, &raw, ret, &why, error);
+    tell_raw(t, o, why);
+    return res;
+}
+
 static int open_thread(ImdThreads *t, const ImdThreadsConfig *c, char *error)
 {
     const ImdOptions *o = c->options;
     const unsigned i = t->count;
-    const TransportOptions transport = {
-        .patience_ns = PATIENCE_NS, .receive_bytes = o->receive_bytes, .send_bytes = o->send_bytes};
     ImdThreadConfig config = {
         .nice = (int)o->nice,
         .poll_ns = o->poll_ns,
@@ -125,7 +149,7 @@ static int open_thread(ImdThreads *t, const ImdThreadsConfig *c, char *error)
     Transport *socket;
     config.endpoint.sessions_max = (unsigned)o->sessions_max;
     at.port = o->data_port ? (uint16_t)(o->data_port + i) : 0;
-    int res = start_listen(&at, &transport, &socket, error);
+    int res = open_socket(t, o, &at, &socket, error);
     if (res < 0)
         return res;
     res = imd_thread_init(&t->of[i], &config, socket);

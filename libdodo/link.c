@@ -21,6 +21,8 @@ enum {
     DOZE_PAUSE_NS = 200000000,  /* after a doze that was too long */
 };
 
+static const uint64_t HELPER_WAIT_NS = 200 * NS_PER_MS; /* its caller waits, too */
+
 /* ---- the sink ------------------------------------------------------------------------------- */
 
 /* What is lost is lost: the core repeats it. */
@@ -89,8 +91,11 @@ static bool transport_make(Link *link, const Settings *s)
                               .receive_bytes = TRANSPORT_RECV_MAX,
                               .sends = LINK_SENDS,
                               .send_bytes = LINK_SEND_BYTES};
+    const TransportRaw raw = {.interface = s->interface, .wait_ns = HELPER_WAIT_NS};
     Transport *t;
-    if (transport_udp_open(&local, &options, &t) < 0)
+    const int res = s->raw ? transport_raw_open(&local, &options, &raw, &t, &link->raw)
+                           : transport_udp_open(&local, &options, &t);
+    if (res < 0)
         return false;
     if (batches_open(&link->batches, t, &room) == 0)
         return true;

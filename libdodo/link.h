@@ -28,6 +28,7 @@ typedef struct Link {
     Channel *channel;
     FileWorker worker;
     FileJob job;
+    int raw;           /* 0, or < 0: why it has no raw frames, though it should */
     int timer_fd;      /* timerfd; -1: none was available */
     uint64_t rings_ns; /* when it rings, or rang; 0: never set */
     Polling polling;

@@ -90,6 +90,15 @@ static void log_names(const Resolved *found)
     log_line(DODO_LOG_WARN, text);
 }
 
+/* The first link had no raw frames: all goes by UDP, and no other link asks for them. */
+static void log_raw(const char *interface, int error)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text, "no_raw_frames interface=%s error=\"%s\" fix=\"%s\"",
+                   interface, strerrordesc_np(-error), transport_raw_advice(error));
+    log_line(DODO_LOG_WARN, text);
+}
+
 static void on_names(void *ctx, const Resolved *found)
 {
     client_found(((Runtime *)ctx)->client, found->found, found->count);
@@ -201,6 +210,7 @@ static int runtime_begin(Runtime *rt, const Finder *finder)
     if (rt->background_fd < 0 || !rt->all)
         return -ENOMEM;
     rt->links = 1;
+    rt->settings.raw = rt->settings.raw && rt->all->raw == 0;
     return background_make(rt);
 }
 
@@ -256,16 +266,20 @@ static int get_first(Runtime **ret)
 {
     char error[SETTINGS_ERROR_MAX] = "";
     Resolved found = {.count = 0};
-    int result = 0;
+    int result = 0, raw = 0;
     (void)pthread_mutex_lock(&runtime_start_lock);
     Runtime *rt = runtime_running;
     if (!rt) {
         result = runtime_start(&rt, &found, error);
-        if (result == 0)
+        if (result == 0) {
             runtime_running = rt;
+            raw = rt->all->raw;
+        }
     }
     (void)pthread_mutex_unlock(&runtime_start_lock);
     log_names(&found);
+    if (raw < 0) /* nobody changes the settings any more */
+        log_raw(runtime_settings(rt)->interface, raw);
     if (*error) { /* the user's hook is called without a lock */
         char text[SETTINGS_ERROR_MAX + 32];
         (void)snprintf(text, sizeof text, "start_failed reason=\"%s\"", error);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "proto/conf/conf.h"
 #include "proto/conf/defaults.h"
+#include "usocket/raw/mac.h"
 
 #define FIELD(name) offsetof(Settings, name)
 
@@ -56,6 +57,10 @@ static void take_special(Settings *s, const ConfKey *k, const ConfValue *v)
 {
     if (is_key(k, "dodo", "key"))
         (void)snprintf(s->key, sizeof s->key, "%s", v->text);
+    else if (is_key(k, "dodo", "transport"))
+        s->raw = strcmp(v->text, "raw") == 0;
+    else if (is_key(k, "dodo", "interface"))
+        (void)snprintf(s->interface, sizeof s->interface, "%s", v->text);
     else if (is_key(k, "dodo", "manager"))
         (void)places_parse(v->text, DEFAULT_CMD_PORT, &s->managers);
     else if (is_key(k, "dodo", "cluster"))
@@ -111,6 +116,23 @@ static int load_keys(Settings *s, char *error)
     return cluster_key_read(s->key, s->keys, &s->keys_count, error, SETTINGS_ERROR_MAX);
 }
 
+/* No firewall sees raw frames: only the key keeps strangers out. */
+static int check_raw(const Settings *s, char *error)
+{
+    if (s->raw && !interface_name_good(s->interface)) {
+        (void)snprintf(error, SETTINGS_ERROR_MAX,
+                       "DODO_TRANSPORT=raw needs the interface: DODO_INTERFACE=NAME");
+        return -EINVAL;
+    }
+    if (s->raw && !*s->key && !s->insecure) {
+        (void)snprintf(error, SETTINGS_ERROR_MAX,
+                       "DODO_TRANSPORT=raw needs a cluster key, as no firewall sees raw frames: "
+                       "name one with DODO_KEY=FILE (or set DODO_INSECURE=1)");
+        return -EACCES;
+    }
+    return 0;
+}
+
 int settings_load(Settings *s, char error[SETTINGS_ERROR_MAX])
 {
     take_defaults(s);
@@ -119,5 +141,7 @@ int settings_load(Settings *s, char error[SETTINGS_ERROR_MAX])
                                 SETTINGS_ERROR_MAX);
     if (result == 0)
         result = conf_env_read(CONF_CLIENT, secure_getenv, take, s, error, SETTINGS_ERROR_MAX);
+    if (result == 0)
+        result = check_raw(s, error);
     return result < 0 ? result : load_keys(s, error);
 }

@@ -18,6 +18,8 @@ typedef struct Settings {
     uint8_t family;  /* of the sockets: that of the manager's first address, once it is known */
     char key[4096];
     bool insecure;
+    bool raw;           /* raw frames where there are any, */
+    char interface[16]; /* of that interface */
     uint32_t cluster;
     uint64_t hello_retry_ns;
     uint64_t alive_ns, refraction_ns, transfer_deadline_ns, reopen_ns;

@@ -32,6 +32,9 @@ const ConfKey conf_keys[] = {
     KEY("key", "DODO_KEY", ALL, TEXT(4095)),
     KEY("cluster", "DODO_CLUSTER", ALL, TEXT(0), .preset = true, .text = DEFAULT_CLUSTER),
     KEY("insecure", "DODO_INSECURE", ALL, BOOL(false)),
+    KEY("transport", "DODO_TRANSPORT", CONF_IMD | CONF_CLIENT, CONFIG_CHOICE, .words = "udp|raw", .preset = true,
+        .text = "udp"),
+    KEY("interface", "DODO_INTERFACE", CONF_IMD | CONF_CLIENT, TEXT(15)),
     KEY("log_level", "DODO_LOG", ALL, CONFIG_LEVEL, .preset = true, .text = "info"),
     KEY("hello_retry", NULL, ALL, TIME(NS_PER_MS, 3600 * NS_PER_S, DEFAULT_HELLO_RETRY_NS)),
 #undef KEY

@@ -22,8 +22,9 @@ static char error[SETTINGS_ERROR_MAX];
 static int set_up(void **state)
 {
     (void)state;
-    static const char *const names[] = {"DODO_MANAGER", "DODO_KEY", "DODO_CLUSTER", "DODO_INSECURE",
-                                        "DODO_CONFIG"};
+    static const char *const names[] = {"DODO_MANAGER",  "DODO_KEY",    "DODO_CLUSTER",
+                                        "DODO_INSECURE", "DODO_CONFIG", "DODO_TRANSPORT",
+                                        "DODO_INTERFACE"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         (void)unsetenv(names[i]);
     (void)strcpy(path, "/tmp/dodo-test-settings-XXXXXX");
@@ -171,7 +172,7 @@ CASE(settings__takes_its_keys)
                                                     : k->min + 1),
                            k->kind == CONFIG_TIME ? "ns" : "");
         else if (k->kind == CONFIG_CHOICE)
-            (void)snprintf(value, sizeof value, "%.*s", (int)strcspn(k->words, "|"), k->words);
+            (void)snprintf(value, sizeof value, "%s", strrchr(k->words, '|') + 1);
         else
             (void)snprintf(value, sizeof value, "%s",
                            k->kind == CONFIG_BOOL ? k->count ? "no" : "yes"
@@ -189,11 +190,31 @@ CASE(settings__takes_its_keys)
         assert_int_equal(settings_load(&before, error), 0);
         config(text);
         int result = settings_load(&after, error);
-        if (result != 0 && strcmp(k->name, "key") != 0) /* the file of the key is not there */
+        /* The file of the key is not there, and raw frames need more. */
+        if (result != 0 && strcmp(k->name, "key") != 0 && strcmp(k->name, "transport") != 0)
             fail_msg("%s%s", text, error);
         if (!memcmp(&before, &after, sizeof before) != !(k->readers & CONF_CLIENT))
             fail_msg("[%s] %s", k->group, k->name);
     }
+}
+
+CASE(settings__raw_frames_need_interface_and_key)
+{
+    Settings s;
+    config("[dodo]\ntransport = raw\n");
+    assert_int_equal(settings_load(&s, error), -EINVAL);
+    assert_non_null(strstr(error, "DODO_INTERFACE"));
+    config("[dodo]\ntransport = raw\ninterface = a/b\n");
+    assert_int_equal(settings_load(&s, error), -EINVAL);
+    config("[dodo]\ntransport = raw\ninterface = eth0\n");
+    assert_int_equal(settings_load(&s, error), -EACCES);
+    assert_non_null(strstr(error, "DODO_KEY"));
+    config("[dodo]\ntransport = raw\ninterface = eth0\ninsecure = yes\n");
+    assert_int_equal(settings_load(&s, error), 0);
+    assert_true(s.raw);
+    assert_string_equal(s.interface, "eth0");
+    config("[dodo]\ntransport = frames\n");
+    assert_int_equal(settings_load(&s, error), -EINVAL);
 }
 
 CASE(settings__named_file_must_exist)
