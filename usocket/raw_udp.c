@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* UDP, and raw frames beside it. Measured on a pair of virtual interfaces, both ends polling, a
  * frame takes half the time of a datagram; a run of more than three goes sooner by UDP, which the
- * kernel carries as one (GSO). Which peers take frames, raw/peers.h decides.
+ * kernel carries as one (GSO), and so does all that goes to who sleeps. Which peers take frames,
+ * raw/peers.h decides; whether we poll, we know by how often we look in vain.
  *
  * What comes as frames lies in a ring in memory, so that looking for it makes no system call. While
  * it comes that way, the UDP socket is looked at every few microseconds only. */
@@ -32,9 +33,11 @@ enum {
     BATCH_MAX = 16,    /* frames a system call */
     PIECES_MAX = 4,    /* iovecs of a datagram */
     EMPTY_LOOKS = 256, /* in vain, until the socket is asked for an error */
+    POLLS_LOOKS = 8,   /* in vain, for each message: who looks so often polls */
 };
 static const uint64_t UDP_LOOK_NS = 5 * NS_PER_US; /* while frames come */
-static const uint64_t FRAMES_AGE_NS = 60 * NS_PER_S;
+/* As long as peers send frames to who said that it polls, and some more. */
+static const uint64_t FRAMES_AGE_NS = 2 * PEER_TRUST_NS;
 
 typedef struct FrameBatch {
     unsigned count;
@@ -57,8 +60,10 @@ typedef struct RawUdp {
     uint64_t patience_ns;
     bool last_by_udp;       /* what came last */
     uint64_t udp_looked_ns; /* while frames come */
-    uint64_t frames_ns;     /* when the last one came, 0: never */
+    uint64_t frames_ns;     /* when we last said that we poll, 0: never */
     unsigned empty_looks;
+    bool always, polls;             /* of TransportRaw; what the looks said */
+    unsigned looks_vain, looks_met; /* since then */
     Ring ring;
     Neighbours neighbours;
     RawPeers peers;
@@ -132,13 +137,24 @@ static void push(RawUdp *r, RawPeer *p, uint8_t kind, const struct iovec *iov, u
                                              .msg_iovlen = 1 + (size_t)count};
 }
 
+/* Whether we poll, by how often we looked in vain since this was last asked for. */
+static bool polls(RawUdp *r, uint64_t now_ns)
+{
+    if (r->looks_vain + r->looks_met >= POLLS_LOOKS) {
+        r->polls = r->looks_vain / POLLS_LOOKS >= r->looks_met;
+        r->looks_vain = r->looks_met = 0;
+    }
+    if (r->polls || r->always)
+        r->frames_ns = now_ns;
+    return r->polls || r->always;
+}
+
 /* At once, with what waits before it. */
 static void send_probe(RawUdp *r, RawPeer *p, uint8_t kind, uint32_t number, uint64_t now_ns)
 {
     uint8_t bytes[DATAGRAM_PROBE];
     const struct iovec iov = {bytes, sizeof bytes};
-    datagram_probe_encode(&(DatagramProbe){.number = number, .frame_max = r->ring.frame_max},
-                          bytes);
+    datagram_probe_encode(&(DatagramProbe){number, r->ring.frame_max, polls(r, now_ns)}, bytes);
     push(r, p, kind, &iov, 1, now_ns);
     flush(r, now_ns);
 }
@@ -283,7 +299,6 @@ static bool take_frame(RawUdp *r, const RingFrame *f, TransportReceive *into, ui
         r->base.frames.refused++;
         return false;
     }
-    r->frames_ns = now_ns;
     r->base.frames.received++;
     if (h.kind != DATAGRAM_MESSAGE) {
         take_probe(r, p, &h, &b, now_ns);
@@ -345,23 +360,28 @@ static int raw_receive(Transport *t, TransportReceive *receives, unsigned count)
 {
     RawUdp *r = (RawUdp *)t;
     unsigned n = take_frames(r, receives, count);
+    int more = 0;
     if (n > 0)
         r->last_by_udp = false;
-    if (n == count || !udp_is_due(r)) {
+    if (n < count && udp_is_due(r)) {
+        more = take_udp(r, receives + n, count - n);
+        if (n == 0 && more == 0)
+            clear_error(r);
         sum_up(r);
-        return (int)n;
     }
-    int more = take_udp(r, receives + n, count - n);
-    if (n == 0 && more == 0)
-        clear_error(r);
-    sum_up(r);
+    if (n > 0 || more > 0)
+        r->looks_met++;
+    else
+        r->looks_vain++;
     return more < 0 ? more : (int)n + more;
 }
 
-/* Where no frames came for long, there are none to wait for: a probe comes with a datagram. */
+/* Who was not told lately that we poll sends us no frames, but for probes, and they come with
+ * datagrams. */
 static int raw_receive_asleep(Transport *t, TransportReceive *receives, unsigned count)
 {
     RawUdp *r = (RawUdp *)t;
+    r->looks_met++; /* no poll */
     unsigned n = take_frames(r, receives, count);
     if (n > 0)
         return (int)n;
@@ -495,6 +515,7 @@ int transport_raw_open(const Addr *local, const TransportOptions *options, const
     r->udp = *ret;
     r->fd = r->either = r->neighbours.fd = -1;
     r->patience_ns = options ? options->patience_ns : 0;
+    r->always = raw->always;
     r->base = *r->udp;
     r->base.ops = &raw_ops;
     *ret_raw = open_frames(r, raw);

@@ -94,12 +94,14 @@ typedef struct TransportOptions {
 int transport_udp_open(const Addr *local, const TransportOptions *options, Transport **ret);
 /* The same, and raw frames of Ethernet beside it, through a socket that the interface's helper
  * (dodo-socket) gives: short runs go as frames to peers that are known to take them, where
- * that is faster; all else goes by UDP, also what frames lose. A peer is known by its UDP address
- * alone. Only for what is sealed: no firewall sees frames. Without frames it is the transport of
- * transport_udp_open(), and *@ret_raw says why, as -errno: of ask_helper(), or of the system. */
+ * that is faster, and to those that poll; all else goes by UDP, also what frames lose. A peer is
+ * known by its UDP address alone. Only for what is sealed: no firewall sees frames. Without frames
+ * it is the transport of transport_udp_open(), and *@ret_raw says why, as -errno: of ask_helper(),
+ * or of the system. */
 typedef struct TransportRaw {
     const char *interface;
     uint64_t wait_ns; /* for the helper */
+    bool always;      /* takes frames, though nobody polls for them (tests) */
 } TransportRaw;
 int transport_raw_open(const Addr *local, const TransportOptions *options, const TransportRaw *raw,
                        Transport **ret, int *ret_raw);

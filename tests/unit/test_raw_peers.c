@@ -27,7 +27,7 @@ TEST(datagram__layout)
         1,    0, 0x34, 0x12, 0x78, 0x56, 28, 0, /* the frame's: version, ports, length */
         0xd1, 4, 0x20, 0x1e,                    /* kind, family, port 7712 */
         10,   0, 0,    1,    0,    0,    0,  0, 0,    0,    0, 0,
-        0,    0, 0,    0,    4,    3,    2,  1, 0xdc, 0x05, 0, 0};
+        0,    0, 0,    0,    4,    3,    2,  1, 0xdc, 0x05, 1, 0};
     uint8_t bytes[sizeof golden];
     DatagramHeader h = {.to_port = 0x1234,
                         .from_port = 0x5678,
@@ -37,7 +37,7 @@ TEST(datagram__layout)
     DatagramHeader got;
     DatagramProbe probe;
     datagram_encode(&h, bytes);
-    datagram_probe_encode(&(DatagramProbe){0x01020304, 1500}, bytes + DATAGRAM_HEADER);
+    datagram_probe_encode(&(DatagramProbe){0x01020304, 1500, true}, bytes + DATAGRAM_HEADER);
     assert_memory_equal(bytes, golden, sizeof golden);
     assert_int_equal(datagram_decode(bytes, sizeof bytes, &got), 0);
     assert_true(addr_equal(&got.from, &h.from));
@@ -99,7 +99,7 @@ static RawPeer *near_peer(uint64_t now)
 
 static void answer(RawPeer *p, uint64_t now)
 {
-    raw_peer_answered(p, 99, &(DatagramProbe){p->number, 1500}, now);
+    raw_peer_answered(p, 99, &(DatagramProbe){p->number, 1500, true}, now);
 }
 
 static RawPeer *hearing_peer(uint64_t now)
@@ -120,10 +120,11 @@ TEST(peer__hears_once_it_has_answered)
 {
     RawPeer *p = near_peer(START);
     (void)raw_peer_probed(p, 17, START);
-    raw_peer_answered(p, 99, &(DatagramProbe){18, 1500}, START); /* to nothing that we asked */
+    raw_peer_answered(p, 99, &(DatagramProbe){18, 1500, true},
+                      START); /* to nothing that we asked */
     assert_false(raw_peer_hears(p, START));
     raw_peer_spoke(p, START);
-    raw_peer_asked(p, 99, &(DatagramProbe){1, 1500}, START);
+    raw_peer_asked(p, 99, &(DatagramProbe){1, 1500, true}, START);
     assert_false(raw_peer_hears(p, START)); /* that frames come does not say that ours arrive */
     answer(p, START);
     assert_true(raw_peer_hears(p, START));
@@ -143,6 +144,16 @@ TEST(peer__is_in_doubt_until_it_answers)
     assert_int_equal(p->number, 18); /* an answer to either will do */
     answer(p, now + 500 * NS_PER_MS);
     assert_true(raw_peer_hears(p, now + 500 * NS_PER_MS));
+}
+
+TEST(peer__gets_frames_only_while_it_polls)
+{
+    RawPeer *p = hearing_peer(START);
+    raw_peer_asked(p, 99, &(DatagramProbe){1, 1500, false}, START);
+    assert_false(raw_peer_hears(p, START));
+    assert_true(p->hears);
+    raw_peer_asked(p, 99, &(DatagramProbe){2, 1500, true}, START);
+    assert_true(raw_peer_hears(p, START));
 }
 
 TEST(peer__lapses_and_is_probed_after_pauses_that_double)
@@ -172,9 +183,9 @@ TEST(peer__lapses_and_is_probed_after_pauses_that_double)
 TEST(peer__long_silent_is_asked_first)
 {
     RawPeer *p = hearing_peer(START);
-    assert_true(raw_peer_hears(p, START + 29 * NS_PER_S));
-    assert_false(raw_peer_hears(p, START + 31 * NS_PER_S));
-    assert_true(raw_peer_must_probe(p, START + 31 * NS_PER_S));
+    assert_true(raw_peer_hears(p, START + 1900 * NS_PER_MS));
+    assert_false(raw_peer_hears(p, START + 2 * NS_PER_S));
+    assert_true(raw_peer_must_probe(p, START + 2 * NS_PER_S));
 }
 
 TEST(peer__of_another_mac_address_must_answer_anew)
@@ -182,14 +193,14 @@ TEST(peer__of_another_mac_address_must_answer_anew)
     RawPeer *p = hearing_peer(START);
     PeerWay other = way;
     assert_true(raw_peer_must_look(p, START + 5 * NS_PER_S));
-    raw_peer_looked(p, &way, START + 5 * NS_PER_S);
-    assert_true(raw_peer_hears(p, START + 5 * NS_PER_S));
+    raw_peer_looked(p, &way, START + NS_PER_S);
+    assert_true(raw_peer_hears(p, START + NS_PER_S));
     other.mac[5]++;
-    raw_peer_looked(p, &other, START + 10 * NS_PER_S);
-    assert_false(raw_peer_hears(p, START + 10 * NS_PER_S));
-    assert_true(raw_peer_must_probe(p, START + 10 * NS_PER_S));
-    raw_peer_looked(p, NULL, START + 15 * NS_PER_S);
-    assert_false(raw_peer_must_probe(p, START + 15 * NS_PER_S));
+    raw_peer_looked(p, &other, START + NS_PER_S);
+    assert_false(raw_peer_hears(p, START + NS_PER_S));
+    assert_true(raw_peer_must_probe(p, START + NS_PER_S));
+    raw_peer_looked(p, NULL, START + 2 * NS_PER_S);
+    assert_false(raw_peer_must_probe(p, START + 2 * NS_PER_S));
 }
 
 TEST(peer__that_failed_gets_none_for_a_while)

@@ -61,13 +61,14 @@ void datagram_probe_encode(const DatagramProbe *b, uint8_t ret[DATAGRAM_PROBE])
 {
     put_u32(ret, b->number);
     put_u16(ret + 4, b->frame_max);
-    put_u16(ret + 6, 0);
+    put_u8(ret + 6, b->polls);
+    put_u8(ret + 7, 0);
 }
 
 int datagram_probe_decode(const uint8_t *p, size_t len, DatagramProbe *ret)
 {
-    if (len != DATAGRAM_PROBE || get_u16(p + 6) != 0 || get_u16(p + 4) < DATAGRAM_HEADER)
+    if (len != DATAGRAM_PROBE || p[6] > 1 || p[7] != 0 || get_u16(p + 4) < DATAGRAM_HEADER)
         return -EBADMSG;
-    *ret = (DatagramProbe){.number = get_u32(p), .frame_max = get_u16(p + 4)};
+    *ret = (DatagramProbe){get_u32(p), get_u16(p + 4), p[6] == 1};
     return 0;
 }

@@ -12,7 +12,8 @@
  *
  *   28      4      number of the probe; the answer repeats it
  *   32      2      longest frame that the sender takes, without the Ethernet header
- *   34      2      0
+ *   34      1      1: the sender polls for frames; 0: it sleeps until something comes
+ *   35      1      0
  *
  * With IPv4 these are as many bytes as IP and UDP have. So a datagram that goes by UDP always fits
  * into a frame, too. */
@@ -35,6 +36,7 @@ typedef struct DatagramHeader {
 typedef struct DatagramProbe {
     uint32_t number;
     uint16_t frame_max;
+    bool polls;
 } DatagramProbe;
 
 void datagram_encode(const DatagramHeader *h, uint8_t ret[DATAGRAM_HEADER]);

@@ -6,12 +6,12 @@
 #include "base/num.h"
 #include "base/time.h"
 
-static const uint64_t FRESH_NS = 5 * NS_PER_S;   /* then a peer is looked up again */
-static const uint64_t PROBE_NS = 10 * NS_PER_MS; /* between probes of a peer that hears */
-static const uint64_t DOUBT_NS = 4 * NS_PER_MS;  /* after a probe without an answer */
-static const uint64_t LAPSE_NS = NS_PER_S;       /* after that, it does not hear any more */
-static const uint64_t TRUST_NS = 30 * NS_PER_S;  /* after its last answer, it is asked first */
-static const uint64_t PAUSE_NS = 50 * NS_PER_MS; /* the first one of those that double */
+static const uint64_t FRESH_NS = 5 * NS_PER_S;     /* then a peer is looked up again */
+static const uint64_t PROBE_NS = 10 * NS_PER_MS;   /* between probes of a peer that gets frames */
+static const uint64_t SLEEPER_NS = 50 * NS_PER_MS; /* and of one that would, if it polled */
+static const uint64_t DOUBT_NS = 4 * NS_PER_MS;    /* after a probe without an answer */
+static const uint64_t LAPSE_NS = NS_PER_S;         /* after that, it does not hear any more */
+static const uint64_t PAUSE_NS = 50 * NS_PER_MS;   /* the first one of those that double */
 static const uint64_t PAUSE_MAX_NS = 64 * NS_PER_S;
 static const uint64_t IN_USE_NS = NS_PER_S;
 
@@ -105,6 +105,11 @@ void raw_peer_looked(RawPeer *p, const PeerWay *way, uint64_t now_ns)
     p->look_ns = time_add(now_ns, FRESH_NS);
 }
 
+static uint64_t between_probes(const RawPeer *p)
+{
+    return p->polls ? PROBE_NS : SLEEPER_NS;
+}
+
 uint32_t raw_peer_probed(RawPeer *p, uint32_t random, uint64_t now_ns)
 {
     if (!p->waits) {
@@ -112,7 +117,7 @@ uint32_t raw_peer_probed(RawPeer *p, uint32_t random, uint64_t now_ns)
         p->waits_ns = now_ns;
         p->number = random;
     }
-    p->probe_ns = time_add(now_ns, p->hears ? PROBE_NS : take_pause(&p->probe_pause_ns));
+    p->probe_ns = time_add(now_ns, p->hears ? between_probes(p) : take_pause(&p->probe_pause_ns));
     return p->number;
 }
 
@@ -120,6 +125,7 @@ static void take_probe(RawPeer *p, uint16_t port, const DatagramProbe *b)
 {
     p->port = port;
     p->frame_max = b->frame_max;
+    p->polls = b->polls;
 }
 
 void raw_peer_asked(RawPeer *p, uint16_t port, const DatagramProbe *b, uint64_t now_ns)
@@ -137,7 +143,7 @@ void raw_peer_answered(RawPeer *p, uint16_t port, const DatagramProbe *b, uint64
     p->hears = true;
     p->waits = false;
     p->answered_ns = now_ns;
-    p->probe_ns = time_add(now_ns, PROBE_NS);
+    p->probe_ns = time_add(now_ns, between_probes(p));
     p->probe_pause_ns = PAUSE_NS;
 }
 
@@ -169,5 +175,6 @@ bool raw_peer_hears(RawPeer *p, uint64_t now_ns)
     const uint64_t waited = p->waits ? sub_u64(now_ns, p->waits_ns) : 0;
     if (waited >= LAPSE_NS)
         lapse(p, now_ns);
-    return p->hears && waited < DOUBT_NS && now_ns < time_add(p->answered_ns, TRUST_NS);
+    return p->hears && p->polls && waited < DOUBT_NS &&
+           now_ns < time_add(p->answered_ns, PEER_TRUST_NS);
 }

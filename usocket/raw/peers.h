@@ -4,7 +4,8 @@
  *
  * A peer is near if the route to it leaves by our interface, without a gateway, and the kernel's
  * neighbour table has its MAC address. It hears if it has answered a probe. Frames go to peers that
- * are near and hear, all else goes by UDP. Probes go with what is sent, every few milliseconds. One
+ * are near, hear and poll, all else goes by UDP: for who sleeps, the wake-up is what takes time,
+ * and one socket is less to wait for. Probes go with what is sent, every few milliseconds. One
  * without an answer puts the peer in doubt, and datagrams go by UDP until the answer comes. After a
  * second the peer does not hear any more, and is probed again after pauses that double. So what
  * frames lose is repaired by UDP, after the time that makes doubt. */
@@ -15,8 +16,11 @@
 #include <stdint.h>
 
 #include "base/addr.h"
+#include "base/time.h"
 #include "usocket/raw/datagram.h"
 
+/* How long after its last answer a peer is not sent frames any more, but asked first. */
+#define PEER_TRUST_NS (2 * NS_PER_S)
 enum { PEERS_SETS = 64, PEERS_WAYS = 4, PEERS_LOOKS = 100 /* a second, for strangers */ };
 
 /* What the kernel says about a peer that is near. */
@@ -29,6 +33,7 @@ typedef struct RawPeer {
     Addr at; /* kind ADDR_NONE: free */
     PeerWay way;
     bool near, hears;
+    bool polls;         /* it said so */
     bool waits;         /* for the answer to a probe */
     uint16_t port;      /* of its frames */
     uint16_t frame_max; /* longest that it takes, without the Ethernet header */
