@@ -135,7 +135,7 @@ static int session_run(Mount *m, const char *mountpoint, char *error)
                        mountpoint);
         return -EPERM;
     }
-    res = mirror_set_mount(m->mirror, m->mountpoint);
+    res = mirror_set_mount(m->mirror);
     if (res == 0) {
         start_announce("dodo mount: ready at %s", mountpoint);
         res = serve(m);
@@ -219,9 +219,9 @@ static int mount_and_serve(const MountOptions *o, const char *directory, const c
                            char *error)
 {
     static Mount m;
-    m = (Mount){
-        .options = o, .change_owner = geteuid() == 0, .forget = forget, .mirror = mirror_new()};
+    m = (Mount){.options = o, .change_owner = geteuid() == 0, .forget = forget};
     int res = directories_check(directory, mountpoint, &m, error);
+    m.mirror = res == 0 ? mirror_new(m.mountpoint) : NULL;
     if (res == 0)
         cache_prepare(m.mountpoint, o->cache_bytes);
     if (res == 0)

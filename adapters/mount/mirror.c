@@ -37,7 +37,7 @@ struct Mirror {
     GAsyncQueue *free;      /* those that nobody waits for */
     Asker none;             /* stands in there for all, when there are none any more */
     atomic_bool no_numbers; /* not for this user, or not with this kernel */
-    char *mountpoint;
+    const char *mountpoint;
     _Atomic uint64_t mount_id; /* 0: there is none yet */
 };
 
@@ -227,9 +227,10 @@ static void add(Mirror *m, Asker asker)
     g_async_queue_push(m->free, a);
 }
 
-Mirror *mirror_new(void)
+Mirror *mirror_new(const char *mountpoint)
 {
     Mirror *m = g_new0(Mirror, 1);
+    m->mountpoint = mountpoint;
     pthread_mutex_init(&m->lock, NULL);
     pthread_cond_init(&m->changed, NULL);
     m->free = g_async_queue_new();
@@ -286,7 +287,6 @@ void mirror_end(Mirror *m)
     g_async_queue_unref(m->free);
     pthread_cond_destroy(&m->changed);
     pthread_mutex_destroy(&m->lock);
-    g_free(m->mountpoint);
     g_free(m);
 }
 
@@ -356,11 +356,10 @@ static int mount_at(const char *path, uint64_t *ret)
     return res;
 }
 
-int mirror_set_mount(Mirror *m, const char *mountpoint)
+int mirror_set_mount(Mirror *m)
 {
     uint64_t id;
-    int res = mount_at(mountpoint, &id);
-    m->mountpoint = g_strdup(mountpoint);
+    int res = mount_at(m->mountpoint, &id);
     m->mount_id = id;
     return res;
 }

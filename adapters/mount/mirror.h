@@ -19,7 +19,8 @@
 
 typedef struct Mirror Mirror;
 
-Mirror *mirror_new(void);
+/* For a mount at @mountpoint, an absolute path, which stays the caller's. */
+Mirror *mirror_new(const char *mountpoint);
 void mirror_end(Mirror *mirror); /* NULL is nothing */
 /* Starts the first of them, if it has not been. They end with the calling thread, if not before;
  * so it is one that does nothing but jobs. */
@@ -27,9 +28,8 @@ void mirror_begin(Mirror *mirror);
 bool mirror_has_begun(Mirror *mirror);
 void mirror_await(Mirror *mirror); /* until it has */
 
-/* The mount is there, at @mountpoint, an absolute path. Nothing of it is kept open: somebody may
- * unmount it. 0, -errno. */
-int mirror_set_mount(Mirror *mirror, const char *mountpoint);
+/* The mount is there. Nothing of it is kept open: somebody may unmount it. 0, -errno. */
+int mirror_set_mount(Mirror *mirror);
 /* Whether it is still what is mounted there. */
 bool mirror_sees_mount(const Mirror *mirror);
 
