@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* UDP, and raw frames beside it. Measured on a pair of virtual interfaces, both ends polling, a
- * frame takes half the time of a datagram; a run of more than three goes sooner by UDP, which the
- * kernel carries as one (GSO), and so does all that goes to who sleeps. Which peers take frames,
- * raw/peers.h decides; whether we poll, we know by how often we look in vain.
+ * frame takes half the time of a datagram; a run of more than three, or four long ones, goes sooner
+ * by UDP, which the kernel carries as one (GSO), and so does all that goes to who sleeps. Which
+ * peers take frames, raw/peers.h decides; whether we poll, we know by how often we look in vain.
  *
  * What comes as frames lies in a ring in memory, so that looking for it makes no system call. While
  * it comes that way, the UDP socket is looked at every few microseconds only. */
@@ -29,7 +29,9 @@
 #include "usocket/raw/ring.h"
 
 enum {
-    RUN_MAX = 3,       /* datagrams of a run that goes as frames */
+    RUN_MAX = 3,       /* datagrams of a run that goes as frames; */
+    RUN_LONG_MAX = 4,  /* of one of long datagrams: */
+    LONG = 4096,       /* bytes of each */
     BATCH_MAX = 16,    /* frames a system call */
     PIECES_MAX = 4,    /* iovecs of a datagram */
     EMPTY_LOOKS = 256, /* in vain, until the socket is asked for an error */
@@ -193,7 +195,8 @@ static unsigned short_run(const TransportSend *s, size_t *ret_longest)
     *ret_longest = s->segment;
     size_t n = s->iov_per_segment ? (s->iov_count + s->iov_per_segment - 1) / s->iov_per_segment
                                   : (s->iov->iov_len + s->segment - 1) / s->segment;
-    return n <= RUN_MAX && s->iov_per_segment <= PIECES_MAX ? (unsigned)n : 0;
+    const size_t most = s->segment < LONG ? RUN_MAX : RUN_LONG_MAX;
+    return n <= most && s->iov_per_segment <= PIECES_MAX ? (unsigned)n : 0;
 }
 
 static void push_run(RawUdp *r, RawPeer *p, const TransportSend *s, unsigned count, uint64_t now_ns)
