@@ -45,6 +45,7 @@ void mirror_uneven(Client *c, Region *r)
     r->mirror.again = false;
     r->mirror.heal_at = r->mirror.heal_ns = 0;
     list_push_back(&c->uneven, &r->mirror.uneven);
+    c->uneven_ns = 0;
     c->hooks.wake_background(c->hooks.ctx);
 }
 

@@ -217,11 +217,12 @@ struct Client {
     unsigned table_size, free_hint;
     unsigned count;
     ListNode regions;
-    ListNode idle;   /* of Region: to be established again, */
-    ListNode lone;   /* ... the other copy of which is active */
-    ListNode uneven; /* of Region: to be healed from its other copy */
-    ListNode copies; /* of Region: active ones that have a twin */
-    uint64_t digest; /* over the claimed regions */
+    ListNode idle;      /* of Region: to be established again, */
+    ListNode lone;      /* ... the other copy of which is active */
+    ListNode uneven;    /* of Region: to be healed from its other copy */
+    uint64_t uneven_ns; /* none of them is due before */
+    ListNode copies;    /* of Region: active ones that have a twin */
+    uint64_t digest;    /* over the claimed regions */
     uint32_t claimed;
     Numbers ids;
     /* None of the copies that nobody reads is looked at before. */

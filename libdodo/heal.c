@@ -30,6 +30,7 @@ void mirror_refused(Client *c, Region *r, uint64_t now_ns)
     r->mirror.heal_wait_ns = min_u64(max_u64(wait, HEAL_DELAY_NS), HEAL_WAIT_MAX_NS);
     mirror_uneven(c, r);
     r->mirror.heal_ns = max_u64(time_add(now_ns, r->mirror.heal_wait_ns), r->blocks.rest_ns);
+    c->uneven_ns = min_u64(c->uneven_ns, r->mirror.heal_ns);
 }
 
 void mirror_rests(Client *c, Region *r)
@@ -50,15 +51,9 @@ static bool heal_may(const Client *c)
 
 uint64_t heal_due(Client *c)
 {
-    uint64_t due = TIME_NEVER;
-    if (!heal_may(c))
+    if (!heal_may(c) || list_empty(&c->uneven))
         return TIME_NEVER;
-    LIST_FOREACH(node, &c->uneven) {
-        due = min_u64(due, CONTAINER_OF(node, Region, mirror.uneven)->mirror.heal_ns);
-        if (due <= HEAL_NOW_NS) /* there may be thousands */
-            break;
-    }
-    return due == TIME_NEVER ? due : moves_pace(c, due);
+    return moves_pace(c, c->uneven_ns);
 }
 
 static uint64_t heal_due_ns(Region *r, uint64_t now_ns)
@@ -156,19 +151,30 @@ static FillItem *heal_next(const Client *c, Region *to, uint64_t now_ns)
     return NULL;
 }
 
-bool heal_start(Client *c, uint64_t now_ns, FillTarget *ret_from, FillItem **ret_item)
+/* The first that is due, or NULL. There may be thousands, so that they are not always looked at. */
+static Region *heal_find_due(Client *c, uint64_t now_ns)
 {
-    Region *to = NULL;
-    *ret_item = NULL;
-    client_lock(c);
+    uint64_t next_ns = TIME_NEVER;
+    if (now_ns < c->uneven_ns)
+        return NULL;
     LIST_FOREACH(node, &c->uneven) {
         Region *r = CONTAINER_OF(node, Region, mirror.uneven);
-        if (heal_due_ns(r, now_ns) > now_ns)
-            continue;
-        to = r;
-        to->mirror.heal_ns = HEAL_NOW_NS; /* until it has no more */
-        break;
+        uint64_t due_ns = heal_due_ns(r, now_ns);
+        if (due_ns <= now_ns) {
+            r->mirror.heal_ns = HEAL_NOW_NS; /* until it has no more */
+            return r;
+        }
+        next_ns = min_u64(next_ns, due_ns);
     }
+    c->uneven_ns = next_ns;
+    return NULL;
+}
+
+bool heal_start(Client *c, uint64_t now_ns, FillTarget *ret_from, FillItem **ret_item)
+{
+    *ret_item = NULL;
+    client_lock(c);
+    Region *to = heal_find_due(c, now_ns);
     if (to && heal_may(c) && moves_pace(c, now_ns) <= now_ns)
         *ret_item = heal_next(c, to, now_ns);
     if (*ret_item) {
