@@ -97,6 +97,9 @@ TEST(imd__adds_up_its_threads)
                              .refused = m.common.refused,
                              .sent = m.common.sent,
                              .astray = m.common.astray,
+                             .frames_sent = m.frames_sent,
+                             .frames_received = m.frames_received,
+                             .frames_refused = m.frames_refused,
                              .reads_waiting = m.reads_waiting};
     memcpy(sum, &added, sizeof sum);
     for (unsigned i = 0; i < IMD_COUNTS_WORDS; i++)
