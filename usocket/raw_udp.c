@@ -29,13 +29,13 @@
 #include "usocket/raw/ring.h"
 
 enum {
-    RUN_MAX = 3,       /* datagrams of a run that goes as frames; */
-    RUN_LONG_MAX = 4,  /* of one of long datagrams: */
-    LONG = 4096,       /* bytes of each */
-    BATCH_MAX = 16,    /* frames a system call */
-    PIECES_MAX = 4,    /* iovecs of a datagram */
-    EMPTY_LOOKS = 256, /* in vain, until the socket is asked for an error */
-    POLLS_LOOKS = 8,   /* in vain, for each message: who looks so often polls */
+    RUN_MAX = 3,      /* datagrams of a run that goes as frames; */
+    RUN_LONG_MAX = 4, /* of one of long datagrams: */
+    LONG = 4096,      /* bytes of each */
+    BATCH_MAX = 16,   /* frames a system call */
+    PIECES_MAX = 4,   /* iovecs of a datagram */
+    EMPTY_LOOKS = 32, /* in vain, until the socket is asked for an error */
+    POLLS_LOOKS = 8,  /* in vain, for each message: who looks so often polls */
 };
 static const uint64_t UDP_LOOK_NS = 5 * NS_PER_US; /* while frames come */
 /* As long as peers send frames to who said that it polls, and some more. */
@@ -362,7 +362,8 @@ static void clear_error(RawUdp *r)
 static int raw_receive(Transport *t, TransportReceive *receives, unsigned count)
 {
     RawUdp *r = (RawUdp *)t;
-    unsigned n = take_frames(r, receives, count);
+    const unsigned room = count > 1 ? count - 1 : count; /* however many come, UDP has its turn */
+    unsigned n = take_frames(r, receives, room);
     int more = 0;
     if (n > 0)
         r->last_by_udp = false;

@@ -292,6 +292,44 @@ TEST(send__to_one_that_comes_back_without_frames)
     close_ends(&e);
 }
 
+static void set_up(bool up)
+{
+    struct ifreq q = {.ifr_name = "eth0"};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(ioctl(fd, SIOCGIFFLAGS, &q), 0);
+    q.ifr_flags = (short)(up ? q.ifr_flags | IFF_UP : q.ifr_flags & ~IFF_UP);
+    assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &q), 0);
+    (void)close(fd);
+}
+
+/* The error that this leaves keeps nobody awake for ever. */
+TEST(receive__after_the_interface_was_down)
+{
+    Ends e;
+    open_ends(&e);
+    if (e.to->local.kind == ADDR_IP6) { /* whose addresses go with it */
+        close_ends(&e);
+        return;
+    }
+    meet(&e);
+    enter(&hosts[1]);
+    set_up(false);
+    for (int i = 0; transport_wait(e.to, 0) == 1; i++) {
+        assert_true(i < 10000);
+        assert_int_equal(drain(e.to), 0);
+    }
+    set_up(true);
+    const uint64_t end = os_now_ns() + PATIENCE_NS / 10, frames = e.to->frames.received;
+    while (e.to->frames.received < frames + 10) { /* what goes before there is a way is lost */
+        assert_true(os_now_ns() < end);
+        send_byte(e.from, &e.to->local, 1);
+        (void)transport_wait(e.to, NS_PER_MS);
+        (void)drain(e.to);
+        (void)drain(e.from);
+    }
+    close_ends(&e);
+}
+
 TEST(open__says_why_there_are_no_frames)
 {
     const TransportRaw none = {.interface = "nosuch0", .wait_ns = NS_PER_S};
