@@ -27,6 +27,20 @@ void mirror_pair(Region *first, Region *second)
     second->mirror.second = true;
 }
 
+bool moves_drained(const Client *c, uint64_t epoch)
+{
+    for (unsigned i = 0; i < c->moves.hosts_count; i++)
+        if (c->moves.hosts[i] == epoch)
+            return true;
+    return false;
+}
+
+bool move_wants(const Client *c, const Region *r)
+{
+    const Region *from = mirror_other(r);
+    return from && moves_drained(c, from->address.epoch);
+}
+
 /* ---- what is filled ------------------------------------------------------------------------- */
 
 bool region_has_filled(const Region *r, uint64_t block)

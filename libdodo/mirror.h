@@ -18,6 +18,10 @@ static inline Region *mirror_other(const Region *r)
 }
 /* Makes them the two copies of a region. */
 void mirror_pair(Region *first, Region *second);
+/* Is the host of that epoch being drained, as far as the manager has said? */
+bool moves_drained(const Client *c, uint64_t epoch);
+/* The region, without memory, is to have it as its other copy is on a host that is drained. */
+bool move_wants(const Client *c, const Region *r);
 /* The copy that a read of these blocks asks: one that has them; of two, the one that answers
  * sooner. */
 Region *mirror_reader(const Client *c, Region *r, uint64_t first, uint64_t last, uint64_t now_ns);
@@ -79,9 +83,7 @@ void moves_step(Channel *ch, uint64_t now_ns);
 /* All below under the lock. When the background has something to do for moves; TIME_NEVER: when
  * something else happens. */
 uint64_t moves_due(const Channel *ch);
-/* The region, without memory, is to have it as its other copy is on a host that is drained. */
-bool move_wants(const Client *c, const Region *r);
-/* ... and only while that moves here. */
+/* move_wants(), and only while that moves here. */
 bool move_target(const Client *c, const Region *r);
 /* The manager has answered the opening of its memory. If there is no room for it, others are moved
  * first, which may be smaller. */

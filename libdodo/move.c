@@ -29,18 +29,10 @@ enum { PERIODS_HELD = 4 };
 
 /* ---- which hosts ---------------------------------------------------------------------------- */
 
-static bool drained(const Client *c, uint64_t epoch)
-{
-    for (unsigned i = 0; i < c->moves.hosts_count; i++)
-        if (c->moves.hosts[i] == epoch)
-            return true;
-    return false;
-}
-
 static bool to_be_moved(const Client *c, Region *r)
 {
     return r->active && !r->sharing.guest && !region_top(r)->closing &&
-           drained(c, r->address.epoch);
+           moves_drained(c, r->address.epoch);
 }
 
 /* What was copied at the old rate is waited for as the new one has it. */
@@ -276,12 +268,6 @@ static bool looking(const Client *c)
            (m->count_at < c->table_size || (m->at < c->table_size && under_way(c) < MOVES_AT_ONCE));
 }
 
-bool move_wants(const Client *c, const Region *r)
-{
-    const Region *from = mirror_other(r);
-    return from && drained(c, from->address.epoch);
-}
-
 bool move_target(const Client *c, const Region *r)
 {
     return move_wants(c, r) && !(r->flags & DODO_MIRROR);
@@ -313,7 +299,7 @@ void moves_copied(Client *c, const Region *to, uint64_t bytes, uint64_t asked_ns
 {
     Moves *m = &c->moves;
     const Region *from = mirror_other(to);
-    if (!from || !drained(c, from->address.epoch))
+    if (!from || !moves_drained(c, from->address.epoch))
         return;
     m->copied_bytes += bytes;
     if (m->rate > 0)

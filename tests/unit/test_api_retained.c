@@ -212,10 +212,10 @@ CASE(retain__not_without_a_secret)
     char name[160];
     struct stat st;
     begin(no_refraction, "16M");
+    assert_int_equal(dodo_mclose(opened(MIB, 0, 0)), 0);
     nobody_writes();
     await_settled();
     (void)snprintf(name, sizeof name, "%s/dodo/secret", cluster.dir);
-    assert_int_equal(dodo_mclose(opened(MIB, 0, 0)), 0);
     assert_int_equal(stat(name, &st), -1);
     run("nothing", "read", "close");
     assert_int_equal(chmod(name, 0644), 0);
