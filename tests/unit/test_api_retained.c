@@ -213,6 +213,7 @@ CASE(retain__not_without_a_secret)
     struct stat st;
     begin(no_refraction, "16M");
     assert_int_equal(dodo_mclose(opened(MIB, 0, 0)), 0);
+    assert_int_equal(dodo_shutdown(), 0);
     nobody_writes();
     await_settled();
     (void)snprintf(name, sizeof name, "%s/dodo/secret", cluster.dir);
