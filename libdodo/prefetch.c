@@ -125,10 +125,17 @@ bool region_leave(Client *c, Region *top)
 
 /* ---- the next piece: under the lock --------------------------------------------------------- */
 
+/* An earlier opening, or another process, has filled it, as far as is known. */
+static bool block_left(const Region *r, uint64_t block)
+{
+    return r->reused && r->blocks.checks && checks_known(r, block, block);
+}
+
 static bool block_wanted(const Region *r, uint64_t block)
 {
     const Region *twin = mirror_other(r);
-    return !region_has_filled(r, block) && !(twin && region_has_filled(twin, block)) &&
+    return !region_has_filled(r, block) && !block_left(r, block) &&
+           !(twin && region_has_filled(twin, block)) &&
            !(RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, block, block));
 }
 

@@ -112,6 +112,18 @@ CASE(share__not_while_somebody_can_write)
     assert_null(w.shared.map);
 }
 
+/* What the other one has filled is not read again. */
+CASE(share__a_guest_prefetches_nothing_that_is_there)
+{
+    (void)opener(0);
+    int second = guest(0);
+    uint64_t before = w.file_bytes;
+    assert_int_equal(client_prefetch(w.client, second, 0, LEN), 0);
+    pass_ms(1000);
+    assert_int_equal(w.file_bytes, before);
+    assert_int_equal(stats().prefetches, 0);
+}
+
 /* ---- another process is about to open it ---------------------------------------------------- */
 
 CASE(share__waits_for_the_one_that_opens_it)
