@@ -119,7 +119,7 @@ void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
         return;
     client_region_retire(c, r, now_ns);
     c->stats.regions_lost++;
-    if (!region_file_serves(r))
+    if (!region_file_serves(r) && !c->stopped) /* when the process ends, another one opens it */
         share_leave(r);
 }
 

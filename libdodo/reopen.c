@@ -97,6 +97,12 @@ static uint64_t rejoin_go_on(Client *c, Region *r, CallOpen *open, bool *ret_bac
         client_region_activate(c, r, &place, true, now_ns);
         *ret_back = true;
         break;
+    case SHARE_STALE:
+        if (r->sharing.wait_ns >= c->config.reopen_ns)
+            rejoin_alone(c, r, now_ns);
+        else
+            share_waits(c, r, now_ns);
+        break;
     case SHARE_WAIT:
         share_waits(c, r, now_ns);
         break;

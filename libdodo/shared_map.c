@@ -60,7 +60,7 @@ enum ShareTurn share_turn(const Share *share, const RegionAddress *lost, OpOpenR
         return SHARE_OPEN;
     }
     if (place_get(map, ret_place))
-        return lost && region_address_equal(&ret_place->address, lost) ? SHARE_ALONE : SHARE_GUEST;
+        return lost && region_address_equal(&ret_place->address, lost) ? SHARE_STALE : SHARE_GUEST;
     return atomic_load(&map->vacant) ? SHARE_ALONE : SHARE_WAIT;
 }
 

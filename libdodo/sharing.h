@@ -16,8 +16,9 @@ enum ShareTurn {
     SHARE_OPEN,  /* it is the opener, or alone: it asks the manager for the region */
     SHARE_GUEST, /* the region is at *ret_place */
     SHARE_WAIT,  /* the opener is about to open it */
+    SHARE_STALE, /* the opener has not noticed yet that the region is gone from where it was */
     SHARE_ALONE, /* it leaves, and goes on alone: the file has changed, or the opener has no memory
-                    either, or has it where we have just lost it */
+                    either */
 };
 enum ShareTurn share_turn(const Share *share, const RegionAddress *lost, OpOpenReply *ret_place);
 

@@ -136,7 +136,9 @@ void params_choose_shares(Params *p, uint64_t seed)
 {
     SimRng rng, *r = &rng;
     sim_rng_init(r, seed, 0x736861);
-    p->shares = p->scenario == SCENARIO_SHARES || sim_rng_below(r, 4) == 0;
+    /* Copies are never shared: there it only makes seeds rarer that show what is wrong. */
+    bool copies = p->scenario == SCENARIO_MIRRORS || p->scenario == SCENARIO_COPIES;
+    p->shares = p->scenario == SCENARIO_SHARES || (!copies && sim_rng_below(r, 4) == 0);
 }
 
 /* Of all scenarios in which memory may be lost some seeds have drains, too. */

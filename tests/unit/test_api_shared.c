@@ -55,6 +55,8 @@ static int child_main(char **argv)
             answer = (rd = dodo_mopen_flags(LEN, fd, AT, DODO_RDONLY)) >= 0;
         else if (what == 'c')
             answer = dodo_mclose(rd) == 0;
+        else if (what == 'x')
+            exit(0);
         else if (dodo_mread(rd, 0, got, LEN) != LEN || memcmp(want, got, LEN) != 0 ||
                  dodo_stat(rd, &st) != 0)
             return 2;
@@ -147,6 +149,29 @@ CASE(shared__the_first_one_closes_first)
     assert_reads(rd, AT, 0, LEN);
     assert_int_equal(stat_of(rd).misses, misses);
     assert_int_equal(dodo_mclose(rd), 0);
+}
+
+/* One of the others opens it again, for all. */
+CASE(shared__the_first_one_exits_without_closing)
+{
+    char leave = 'x';
+    uint64_t misses = 0, now = UINT64_MAX;
+    begin_reading(no_refraction);
+    Child first = child_new(), second = child_new();
+    assert_int_equal(ask(&first, 'o'), 1);
+    ask_full(&first);
+    assert_int_equal(ask(&second, 'o'), 1);
+    int rd = opened(LEN, AT, DODO_RDONLY);
+    assert_reads(rd, AT, 0, LEN);
+    assert_int_equal(write(first.peer, &leave, 1), 1);
+    child_end(&first);
+    for (unsigned i = 0; i < 500 && now != misses; i++) {
+        misses = now;
+        assert_reads(rd, AT, 0, LEN);
+        now = ask(&second, 'r') + stat_of(rd).misses;
+    }
+    assert_int_equal(now, misses); /* both have it */
+    child_end(&second);
 }
 
 CASE(shared__the_first_one_is_killed)
