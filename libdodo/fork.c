@@ -88,7 +88,7 @@ static void fork_child(void)
     share_map_unlock_all();
     if (rt)
         runtime_abandon(rt);
-    share_map_abandon_all(); /* the client looked at them to the end */
+    share_map_abandon_all(); /* the client named them to the end */
     (void)pthread_mutex_unlock(&runtime_start_lock);
 }
 

@@ -31,19 +31,28 @@ enum {
     TRIES = 50, /* while the opener makes the map, or the last one removes it */
     TRY_US = 200,
     SWEEP_MAX = 1024, /* files that are looked at */
+    /* A process may have 65,530 mappings (vm.max_map_count); most of them are left to the program.
+     */
+    JOINED_MAX = 1 << 14,
+    HELD_BYTES = 1,
 };
 
+/* No descriptor stays open: a program may have few (RLIMIT_NOFILE). Locks belong to an open file
+ * description, which lasts as long as a mapping of it. The child of a fork has no such mapping. */
 typedef struct Joined {
     Share share;
     ListNode link; /* in all */
-    int fd;
+    void *held;    /* a mapping that holds the opener's lock; NULL: the map does, or nothing */
     bool opener;
+    dev_t device;
+    ino_t inode;
     size_t bytes;
     char file[FILE_NAME_MAX];
 } Joined;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static ListNode all = {&all, &all};
+static unsigned joined_count;
 static uint8_t cluster[DIGEST_BYTES];
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -106,6 +115,21 @@ static bool is_local(int dir)
     return false;
 }
 
+static int map_file_open(int dir, const char *name)
+{
+    return os_above_standard(openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+}
+
+/* Who can have both locks is alone with it. */
+static void remove_unused(int dir, const char *name)
+{
+    struct stat st;
+    CLEANUP_CLOSE int fd = map_file_open(dir, name);
+    if (fd >= 0 && lock_byte(fd, PRESENT_BYTE, F_WRLCK) && lock_byte(fd, OPENER_BYTE, F_WRLCK) &&
+        fstat(fd, &st) == 0 && st.st_nlink > 0) /* else the name is another file's by now */
+        (void)unlinkat(dir, name, 0);
+}
+
 /* Processes that were killed left theirs. */
 static void sweep(int dir)
 {
@@ -117,13 +141,9 @@ static void sweep(int dir)
         return;
     }
     const struct dirent *e;
-    for (unsigned i = 0; i < SWEEP_MAX && (e = readdir(d)); i++) {
-        if (e->d_name[0] == '.')
-            continue;
-        CLEANUP_CLOSE int fd = openat(dir, e->d_name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-        if (fd >= 0 && lock_byte(fd, PRESENT_BYTE, F_WRLCK) && lock_byte(fd, OPENER_BYTE, F_WRLCK))
-            (void)unlinkat(dir, e->d_name, 0);
-    }
+    for (unsigned i = 0; i < SWEEP_MAX && (e = readdir(d)); i++)
+        if (e->d_name[0] != '.')
+            remove_unused(dir, e->d_name);
     (void)closedir(d);
 }
 
@@ -155,16 +175,22 @@ static int file_open_present(int dir, const char *name)
     return st.st_nlink > 0 ? STEAL_FD(fd) : -EAGAIN;
 }
 
-/* As long as it must be, with blocks on disk for all of it: a store to it never fails. Owner only.
- */
-static bool make_long(int fd, size_t bytes)
+/* As long as it must be, with blocks on disk for all of it. The opener only. *ret_zero: nothing is
+ * in it. What others may have mapped is never cut: they would die of it. */
+static bool make_long(int fd, size_t bytes, bool *ret_zero)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
         return false;
-    if ((size_t)st.st_size == bytes)
+    *ret_zero = (size_t)st.st_size != bytes;
+    if (!*ret_zero)
         return true;
-    return ftruncate(fd, 0) == 0 && posix_fallocate(fd, 0, (off_t)bytes) == 0;
+    if (st.st_size > 0 && (!is_alone(fd) || ftruncate(fd, 0) < 0))
+        return false;
+    bool good = posix_fallocate(fd, 0, (off_t)bytes) == 0;
+    if (!good && ftruncate(fd, 0) < 0)
+        return false;
+    return good;
 }
 
 static bool is_long(int fd, size_t bytes)
@@ -173,78 +199,128 @@ static bool is_long(int fd, size_t bytes)
     return fstat(fd, &st) == 0 && (size_t)st.st_size == bytes;
 }
 
-/* NULL: nobody can share. *ret_again: yet; the opener is about to make it. */
-static Joined *map_open(int fd, const ShareAsk *ask, bool *ret_made, bool *ret_again)
+static void present_add(ShareMap *map, int fd, bool opener)
 {
-    const size_t bytes = share_map_bytes(ask->name.name.len);
-    Joined *j = calloc(1, sizeof *j);
-    if (!j)
-        return NULL;
-    j->opener = lock_byte(fd, OPENER_BYTE, F_WRLCK);
-    *ret_again = !j->opener && !is_long(fd, bytes);
-    bool good = j->opener ? make_long(fd, bytes) : !*ret_again;
-    void *at = good ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
-    if (at == MAP_FAILED) {
-        free(j);
-        return NULL;
-    }
-    ShareMap *map = at;
-    *ret_made = false;
-    if (!share_map_good(map, &ask->name)) {
-        *ret_made = j->opener;
-        *ret_again = !j->opener;
-        if (j->opener) {
-            memset(map, 0, bytes);
-            share_map_begin(map, &ask->name);
-        }
-    }
-    if (*ret_again) {
-        (void)munmap(at, bytes);
-        free(j);
-        return NULL;
-    }
-    j->share.map = map;
-    j->bytes = bytes;
-    j->fd = fd;
+    uint32_t dead = atomic_load(&map->present);
+    if (opener && is_alone(fd)) /* and nobody has come since */
+        (void)atomic_compare_exchange_strong(&map->present, &dead, 0);
     atomic_fetch_add(&map->present, 1);
-    if (j->opener && is_alone(fd))
-        atomic_store(&map->present, 1);
-    list_init(&j->link);
+}
+
+/* Of an open map, as much of it. MAP_FAILED: there is no memory. */
+static void *map_memory(int fd, size_t bytes, int protection)
+{
+    void *at = mmap(NULL, bytes, protection, MAP_SHARED, fd, 0);
+    if (at != MAP_FAILED)
+        (void)madvise(at, bytes, MADV_DONTFORK);
+    return at;
+}
+
+/* *ret_made: it was empty. NULL: nobody can share; *ret_again: not yet, as the opener is about to
+ * make it. */
+static ShareMap *map_open(int fd, const ShareAsk *ask, size_t bytes, bool opener, bool *ret_made,
+                          bool *ret_again)
+{
+    bool zero = false;
+    *ret_made = false;
+    *ret_again = !opener && !is_long(fd, bytes);
+    bool good = opener ? make_long(fd, bytes, &zero) : !*ret_again;
+    ShareMap *map = good ? map_memory(fd, bytes, PROT_READ | PROT_WRITE) : MAP_FAILED;
+    if (map == MAP_FAILED)
+        return NULL;
+    if (share_map_good(map, &ask->name))
+        return map;
+    if (!opener) {
+        *ret_again = true;
+        (void)munmap(map, bytes);
+        return NULL;
+    }
+    if (!zero)
+        memset(map, 0, bytes);
+    share_map_begin(map, &ask->name);
+    *ret_made = true;
+    return map;
+}
+
+static Joined *joined_new(int fd, ShareAsk *ask, bool *ret_again)
+{
+    struct stat st;
+    Joined *j = calloc(1, sizeof *j);
+    if (!j || fstat(fd, &st) < 0) {
+        free(j);
+        return NULL;
+    }
+    j->device = st.st_dev;
+    j->inode = st.st_ino;
+    j->bytes = share_map_bytes(ask->name.name.len);
+    j->opener = lock_byte(fd, OPENER_BYTE, F_WRLCK);
+    j->share.map = map_open(fd, ask, j->bytes, j->opener, &ask->made, ret_again);
+    if (!j->share.map) {
+        free(j);
+        return NULL;
+    }
+    present_add(j->share.map, fd, j->opener);
+    list_push_back(&all, &j->link);
+    joined_count++;
     return j;
 }
 
-static void joined_add(Joined *j)
+/* Under the lock. True: it is over, whether it is joined or not. */
+static bool join_try(int dir, const char *name, ShareAsk *ask)
 {
-    (void)pthread_mutex_lock(&lock);
-    list_push_back(&all, &j->link);
-    (void)pthread_mutex_unlock(&lock);
+    bool again = false;
+    if (joined_count >= JOINED_MAX)
+        return true;
+    int fd = file_open_present(dir, name);
+    if (fd < 0)
+        return fd != -EAGAIN;
+    Joined *j = joined_new(fd, ask, &again);
+    (void)close(fd); /* the mapping has the locks */
+    if (j) {
+        memcpy(j->file, name, sizeof j->file);
+        ask->share = &j->share;
+        ask->opener = j->opener;
+    } else if (!again) {
+        remove_unused(dir, name);
+    }
+    return !again;
 }
 
 static void join(ShareAsk *ask)
 {
     char name[FILE_NAME_MAX];
+    bool over = false;
     CLEANUP_CLOSE int dir = directory_open();
     if (dir < 0)
         return;
     file_name(&ask->name, name);
-    for (unsigned i = 0; i < TRIES; i++) {
-        bool again = false;
-        CLEANUP_CLOSE int fd = file_open_present(dir, name);
-        if (fd < 0 && fd != -EAGAIN)
-            return;
-        Joined *j = fd >= 0 ? map_open(fd, ask, &ask->made, &again) : NULL;
-        if (j) {
-            fd = -1; /* it is j's now */
-            memcpy(j->file, name, sizeof name);
-            ask->share = &j->share;
-            ask->opener = j->opener;
-            joined_add(j);
-            return;
-        }
-        if (fd >= 0 && !again)
-            return;
-        (void)usleep(TRY_US);
+    for (unsigned i = 0; i < TRIES && !over; i++) {
+        if (i > 0)
+            (void)usleep(TRY_US);
+        (void)pthread_mutex_lock(&lock);
+        over = join_try(dir, name, ask);
+        (void)pthread_mutex_unlock(&lock);
     }
+}
+
+/* Under the lock. Where the file is gone, nobody can be the opener any more: all go on alone. */
+static void opener_try(Joined *j)
+{
+    struct stat st;
+    CLEANUP_CLOSE int dir = state_dir_open(directory);
+    if (dir < 0)
+        return;
+    CLEANUP_CLOSE int fd = map_file_open(dir, j->file);
+    bool gone = fd < 0 && errno == ENOENT;
+    if (fd >= 0)
+        gone = fstat(fd, &st) == 0 && (st.st_dev != j->device || st.st_ino != j->inode);
+    if (gone)
+        atomic_store(&j->share.map->changed, 1);
+    if (fd < 0 || gone || !lock_byte(fd, OPENER_BYTE, F_WRLCK))
+        return;
+    void *held = map_memory(fd, HELD_BYTES, PROT_NONE);
+    j->opener = held != MAP_FAILED;
+    j->held = j->opener ? held : NULL;
 }
 
 void share_map_join(ShareAsk *ask)
@@ -255,18 +331,11 @@ void share_map_join(ShareAsk *ask)
         return;
     }
     Joined *j = CONTAINER_OF(ask->share, Joined, share);
-    j->opener = j->opener || lock_byte(j->fd, OPENER_BYTE, F_WRLCK);
+    (void)pthread_mutex_lock(&lock);
+    if (!j->opener)
+        opener_try(j);
     ask->opener = j->opener;
-}
-
-/* Who holds both locks is the last one. */
-static void remove_last(const Joined *j)
-{
-    if (!lock_byte(j->fd, PRESENT_BYTE, F_WRLCK) || !lock_byte(j->fd, OPENER_BYTE, F_WRLCK))
-        return;
-    CLEANUP_CLOSE int dir = state_dir_open(directory);
-    if (dir >= 0)
-        (void)unlinkat(dir, j->file, 0);
+    (void)pthread_mutex_unlock(&lock);
 }
 
 void share_map_end(Share *share)
@@ -274,10 +343,14 @@ void share_map_end(Share *share)
     Joined *j = CONTAINER_OF(share, Joined, share);
     (void)pthread_mutex_lock(&lock);
     list_remove(&j->link);
+    joined_count--;
     atomic_fetch_sub(&share->map->present, 1);
-    remove_last(j);
-    (void)munmap(share->map, j->bytes);
-    (void)close(j->fd);
+    (void)munmap(share->map, j->bytes); /* with the last mapping the kernel drops the locks */
+    if (j->held)
+        (void)munmap(j->held, HELD_BYTES);
+    CLEANUP_CLOSE int dir = state_dir_open(directory);
+    if (dir >= 0)
+        remove_unused(dir, j->file);
     (void)pthread_mutex_unlock(&lock);
     free(j);
 }
@@ -296,11 +369,8 @@ void share_map_unlock_all(void)
 
 void share_map_abandon_all(void)
 {
-    LIST_FOREACH(node, &all) {
-        Joined *j = CONTAINER_OF(node, Joined, link);
-        (void)munmap(j->share.map, j->bytes);
-        (void)close(j->fd);
-        free(j);
-    }
+    LIST_FOREACH(node, &all)
+        free(CONTAINER_OF(node, Joined, link));
     list_init(&all);
+    joined_count = 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The maps by which processes share regions (sharing.h): a file each, in the user's state
  * directory, mapped by all of them. A lock on its first byte makes the opener, one on its second
- * byte says that somebody is there; the kernel drops both when a process ends, however it does. The
- * last one that leaves removes the file. What is lost with a map is that processes share. Any
- * thread. */
+ * byte says that somebody is there; the kernel drops both when a process ends, however it does. No
+ * descriptor stays open for it. The last one that leaves removes the file. What is lost with a map
+ * is that processes share. Any thread. */
 #ifndef DODO_LIBDODO_SHARE_MAP_H
 #define DODO_LIBDODO_SHARE_MAP_H
 
@@ -18,7 +18,7 @@ void share_map_end(Share *share);
 /* For fork: nothing is being joined or ended in between. */
 void share_map_lock_all(void);
 void share_map_unlock_all(void);
-/* In the child of a fork, locked: unmaps and closes, so that the locks stay the parent's alone. */
+/* In the child of a fork, which has none of the maps: the locks are the parent's alone. */
 void share_map_abandon_all(void);
 
 #endif

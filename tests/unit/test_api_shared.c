@@ -4,6 +4,7 @@
 #include "tests/lib/case.h"
 #include "tests/unit/api_fixture.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -148,6 +149,10 @@ CASE(shared__the_first_one_closes_first)
     uint64_t misses = stat_of(rd).misses;
     assert_reads(rd, AT, 0, LEN);
     assert_int_equal(stat_of(rd).misses, misses);
+    Child next = child_new();
+    assert_int_equal(ask(&next, 'o'), 1);
+    assert_int_equal(ask(&next, 'r'), 0); /* it finds that there is an opener */
+    child_end(&next);
     assert_int_equal(dodo_mclose(rd), 0);
 }
 
@@ -231,6 +236,32 @@ CASE(shared__not_with_a_writer)
     assert_int_equal(errno, ENOMEM);
     assert_int_equal(close(writer), 0);
     child_end(&first);
+}
+
+static unsigned descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    unsigned count = 0;
+    while (readdir(dir))
+        count++;
+    (void)closedir(dir);
+    return count;
+}
+
+/* A program may have few of them. */
+CASE(shared__takes_no_descriptors)
+{
+    enum { REGIONS = 16, EACH = 65536 };
+    int rd[REGIONS];
+    begin_reading(no_refraction);
+    int warm = opened(EACH, REGIONS * EACH, DODO_RDONLY);
+    unsigned before = descriptors();
+    for (unsigned i = 0; i < REGIONS; i++)
+        rd[i] = opened(EACH, (off_t)i * EACH, DODO_RDONLY);
+    assert_int_equal(descriptors(), before + REGIONS); /* their files */
+    for (unsigned i = 0; i < REGIONS; i++)
+        assert_int_equal(dodo_mclose(rd[i]), 0);
+    assert_int_equal(dodo_mclose(warm), 0);
 }
 
 /* The parent's locks do not go on in it. */
