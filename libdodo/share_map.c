@@ -54,33 +54,48 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static ListNode all = {&all, &all};
 static unsigned joined_count;
 static uint8_t cluster[DIGEST_BYTES];
+static bool cluster_known;
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-static void digest(const void *a, size_t a_len, const void *b, size_t b_len,
+/* False: there is no memory for it. */
+static bool digest(const void *a, size_t a_len, const void *b, size_t b_len,
                    uint8_t ret[DIGEST_BYTES])
 {
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-    memset(ret, 0, DIGEST_BYTES);
-    if (!ctx || !EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) || !EVP_DigestUpdate(ctx, a, a_len) ||
-        !EVP_DigestUpdate(ctx, b, b_len) || !EVP_DigestFinal_ex(ctx, ret, NULL))
-        abort();
+    bool good = ctx && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) &&
+                EVP_DigestUpdate(ctx, a, a_len) && EVP_DigestUpdate(ctx, b, b_len) &&
+                EVP_DigestFinal_ex(ctx, ret, NULL);
     EVP_MD_CTX_free(ctx);
+    return good;
 }
 
+/* The same address is another host in another network, as of a container that has the same home;
+ * and what another build of the library has mapped is not touched. */
 void share_map_cluster(const Settings *s)
 {
+    struct stat st;
+    uint8_t managers[DIGEST_BYTES];
+    uint64_t of[4] = {SHARE_MAP_VERSION, sizeof(ShareMap)};
+    if (stat("/proc/self/ns/net", &st) == 0) {
+        of[2] = st.st_dev;
+        of[3] = st.st_ino;
+    }
     (void)pthread_mutex_lock(&lock);
-    digest(&s->managers, sizeof s->managers, s->keys, s->keys_count * sizeof s->keys[0], cluster);
+    cluster_known = digest(&s->managers, sizeof s->managers, s->keys,
+                           s->keys_count * sizeof s->keys[0], managers) &&
+                    digest(managers, sizeof managers, of, sizeof of, cluster);
     (void)pthread_mutex_unlock(&lock);
 }
 
-static void file_name(const ShareName *name, char out[FILE_NAME_MAX])
+static bool file_name(const ShareName *name, char out[FILE_NAME_MAX])
 {
     uint8_t sum[DIGEST_BYTES];
-    digest(cluster, sizeof cluster, name, sizeof *name, sum);
+    if (!cluster_known || !digest(cluster, sizeof cluster, name, sizeof *name, sum))
+        return false;
     for (unsigned i = 0; i < DIGEST_BYTES; i++)
         (void)snprintf(out + 2 * i, 3, "%02x", sum[i]);
+    return true;
 }
 
 /* ---- locks ---------------------------------------------------------------------------------- */
@@ -291,9 +306,8 @@ static void join(ShareAsk *ask)
     char name[FILE_NAME_MAX];
     bool over = false;
     CLEANUP_CLOSE int dir = directory_open();
-    if (dir < 0)
+    if (dir < 0 || !file_name(&ask->name, name))
         return;
-    file_name(&ask->name, name);
     for (unsigned i = 0; i < TRIES && !over; i++) {
         if (i > 0)
             (void)usleep(TRY_US);

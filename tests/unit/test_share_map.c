@@ -4,9 +4,11 @@
 #include "libdodo/share_map.h"
 
 #include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,11 +20,20 @@ enum { LEN = 1 << 20 };
 
 static TmpDir tmp;
 
+static void cluster_of(uint8_t key)
+{
+    static Settings s;
+    memset(s.keys, key, sizeof s.keys);
+    s.keys_count = 1;
+    share_map_cluster(&s);
+}
+
 static int set_up(void **state)
 {
     (void)state;
     tmpdir_make(&tmp);
     (void)setenv("XDG_STATE_HOME", tmp.path, 1);
+    cluster_of(1);
     return 0;
 }
 
@@ -94,6 +105,34 @@ CASE(share_map__one_is_the_opener_until_it_ends)
     assert_int_equal(maps(path, sizeof path), 1);
     share_map_end(third.share);
     assert_int_equal(maps(path, sizeof path), 0);
+}
+
+CASE(share_map__another_cluster_is_apart)
+{
+    ShareAsk first = joined(1);
+    cluster_of(2);
+    ShareAsk second = joined(1);
+    assert_true(second.opener && second.made);
+    share_map_end(second.share);
+    share_map_end(first.share);
+}
+
+/* ... and so is one in a network of its own, which may have a host of the same address. */
+CASE(share_map__another_network_is_apart)
+{
+    ShareAsk first = joined(1);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (unshare(CLONE_NEWNET) != 0)
+            _exit(0); /* it takes a privilege */
+        cluster_of(1);
+        ShareAsk second = joined(1);
+        _exit(second.opener && second.made ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    share_map_end(first.share);
 }
 
 /* A program may have few. */
