@@ -224,6 +224,15 @@ CASE(share__a_guest_with_fallback_gets_other_memory)
     assert_reads_file(second, 0, 0, LEN);
 }
 
+/* It does not tell the others that there is no memory: they wait until it has ended. */
+CASE(share__a_process_that_ends_is_followed)
+{
+    (void)opener(0);
+    client_stop(w.client, w.now);
+    assert_int_equal(w.shared.map->place.address.region, 0);
+    assert_int_equal(w.shared.map->vacant, 0);
+}
+
 /* ---- changes -------------------------------------------------------------------------------- */
 
 /* Another process has read other bytes of the same block. No host is to blame. */
