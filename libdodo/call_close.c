@@ -81,7 +81,7 @@ static void close_keep(Call *call)
     CallState *st = call->state;
     call->phase = CLOSE_SEND;
     if (!st->kept.release || !c->config.block_sum || call->region->carried ||
-        !(call->region->flags & DODO_RETAIN)) /* those who share it know */
+        !share_retains(call->region)) /* those who share it know */
         return;
     client_lock(c);
     st->kept.record = checks_record(c, call->region, &st->kept.stamp, &st->kept.len);

@@ -54,7 +54,7 @@ void retain_judge(Client *c, FileGiven *given, unsigned flags)
 
 bool retain_may_release(const Region *r)
 {
-    return ((r->flags & DODO_RETAIN) || share_others(r)) && r->retainable && r->active &&
+    return (share_retains(r) || share_others(r)) && r->retainable && r->active &&
            !r->sharing.guest && !(RULE(RELEASE_UNWRITTEN) && r->written);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dodo/dodo.h"
 #include "libdodo/sharing.h"
 
 /* ---- the map -------------------------------------------------------------------------------- */
@@ -131,4 +132,10 @@ bool share_others(const Region *r)
 {
     return region_shares(r) && r->sharing.share->opener &&
            atomic_load(&r->sharing.share->map->present) > 1;
+}
+
+bool share_retains(const Region *r)
+{
+    return (r->flags & DODO_RETAIN) ||
+           (region_shares(r) && atomic_load(&r->sharing.share->map->keep));
 }

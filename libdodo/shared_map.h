@@ -24,6 +24,7 @@ struct ShareMap {
     _Atomic uint32_t present; /* processes; of one that died it is not known */
     _Atomic uint32_t changed; /* a block of the file is not what it was: nothing here counts */
     _Atomic uint32_t vacant;  /* the opener has no memory, and will not try again */
+    _Atomic uint32_t keep;    /* one of them has DODO_RETAIN: the opener retains it for all */
     _Atomic uint32_t turn;    /* of place; odd: it is being written */
     OpOpenReply place;        /* of the region; address.region 0: nowhere */
     BlockCheck checks[];

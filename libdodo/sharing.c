@@ -47,6 +47,8 @@ void share_join(Client *c, Region *r, const CallOpen *open, uint64_t now_ns)
     r->sharing = (Sharing){.share = share, .guest = open->turn == SHARE_GUEST};
     if (open->share.made)
         share->map->seed = env_random_u64(&c->env);
+    if (r->flags & DODO_RETAIN)
+        atomic_store(&share->map->keep, 1);
     if (open->turn == SHARE_WAIT)
         share_waits(c, r, now_ns);
 }

@@ -46,5 +46,7 @@ bool share_has_changed(const Region *r);
 void share_look(Client *c, Region *r, uint64_t now_ns);
 /* The opener closes: does any other process read it? */
 bool share_others(const Region *r);
+/* The region is to be retained: this process asks for it, or one that it shares it with did. */
+bool share_retains(const Region *r);
 
 #endif

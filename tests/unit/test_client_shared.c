@@ -233,6 +233,19 @@ CASE(share__a_process_that_ends_is_followed)
     assert_int_equal(w.shared.map->vacant, 0);
 }
 
+/* ... also when it was the other one's wish, and that one has closed it. */
+CASE(share__what_a_guest_wants_retained_is_retained)
+{
+    int first = opener(0), second = guest(DODO_RETAIN);
+    assert_int_equal(close_rd(second), 0);
+    assert_int_equal(close_rd(first), 0);
+    assert_int_equal(w.releases, 1);
+    w.reuse = true;
+    int next = open_at(LEN, 0, DODO_RDONLY | DODO_RETAIN);
+    assert_true(info(next).reused);
+    assert_reads_without_file(next, LEN);
+}
+
 /* ---- changes -------------------------------------------------------------------------------- */
 
 /* Another process has read other bytes of the same block. No host is to blame. */
