@@ -242,7 +242,9 @@ static void reopen_step(Call *call, uint64_t now_ns)
     bool moves = r && move_wants(c, r);
     if (r)
         move_answered(c, r, got);
-    bool back = got && r && region_wants_memory(r) && !together;
+    /* What others left is of no use to who has left them meanwhile: the file has changed. */
+    bool late = got && r && reply.reused && !region_shares(r);
+    bool back = got && r && region_wants_memory(r) && !together && !late;
     if (back) {
         bool shares = region_shares(r);
         client_region_activate(c, r, &reply, shares && reply.reused, now_ns);

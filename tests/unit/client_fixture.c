@@ -154,7 +154,7 @@ static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_st
     w.room--;
     if (w.second.epoch && (w.imd_dead || refuses(&open, w.epoch)))
         return second_open(&open, body, ret_status);
-    if (w.reuse) {
+    if (w.reuse && (open.flags & REGION_RETAIN)) {
         OpOpenReply kept = {
             .host = addr_of(HOST_IMD), .reused = true, .control_port = CONTROL_PORT};
         imd_data_reopen(w.data, w.last.region, ++w.last.opening, &w.last.capability);

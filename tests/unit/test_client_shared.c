@@ -269,6 +269,24 @@ CASE(share__each_goes_alone_when_the_file_has_changed)
     assert_reads_without_file(second, LEN);
 }
 
+/* ... which is found while the manager is asked for what the opener has left. */
+CASE(share__a_change_comes_before_the_managers_answer)
+{
+    int first = opener(DODO_FALLBACK), second = guest(DODO_FALLBACK);
+    opener_leaves(first);
+    w.reuse = true;
+    assert_reads_file(second, 0, 0, 4096);
+    w.manager_dead = true;
+    pass_ms(20);
+    w.shared.map->changed = 1;
+    assert_reads_file(second, 0, 0, 4096);
+    w.manager_dead = false;
+    pass_ms(5000);
+    assert_true(info(second).active);
+    assert_false(w.open.flags & REGION_RETAIN);
+    assert_int_equal(stats().inherited, 0);
+}
+
 /* ---- discards ------------------------------------------------------------------------------- */
 
 static ssize_t discard(int rd)
