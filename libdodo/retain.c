@@ -67,6 +67,8 @@ bool retain_is_proven(const Region *r, const FileResult *result)
 
 bool retain_is_fresh(Client *c, const Region *r, const FileResult *result)
 {
+    if (!(r->flags & DODO_RETAIN)) /* it is not asked for: a refusal is no news */
+        return retain_is_proven(r, result);
     if (result->count != 0 || !lease_proves(c, result->lease))
         return false;
     return !RULE(STAMP) || (stamp_settled(&result->stamp, result->taken_ns, result->granule_ns) &&
