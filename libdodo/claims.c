@@ -110,6 +110,8 @@ void client_region_retire(Client *c, Region *r, uint64_t now_ns)
     free(r->blocks.filled);
     r->blocks.filled = NULL;
     checks_end(r);
+    if (r->mirror.twin && r->mirror.twin->active) /* it was on the move: the others follow */
+        share_hand_over(r, r->mirror.twin);
     c->losses++;
 }
 

@@ -17,7 +17,6 @@
 
 #include "dodo/dodo.h"
 #include "libdodo/mirror.h"
-#include "libdodo/sharing.h"
 
 enum { LOOK_REGIONS = 1 << 12 }; /* looked at in one go: the lock is not held for long */
 
@@ -207,7 +206,6 @@ static void move_on(Client *c, Region *r, uint64_t now_ns)
     } else if (!covered(r, twin)) {
         mirror_uneven(c, twin);
     } else if (give_up(c, r, now_ns)) {
-        share_hand_over(r, twin);
         list_remove(&r->mirror.moving);
         c->stats.moves++;
     }

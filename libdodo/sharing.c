@@ -91,12 +91,14 @@ void share_hand_over(Region *from, Region *to)
 
 void share_look(Client *c, Region *r, uint64_t now_ns)
 {
+    if (!region_shares(r) && r->mirror.twin)
+        r = r->mirror.twin; /* it has moved there */
     if (!share_has_changed(r))
         return;
     bool was = r->active;
+    share_leave(r); /* before its copy could take its place */
     if (was)
         client_region_retire(c, r, now_ns);
-    share_leave(r);
-    if (was)
+    if (was && !mirror_other(r))
         share_waits(c, r, now_ns);
 }

@@ -36,7 +36,7 @@ void share_leave(Region *r);
 /* What unfills blocks counts as a write, which a region that others read has none of. True: nobody
  * else reads it, and from now on nobody can. */
 bool share_for_oneself(Region *r);
-/* A copy took the region's place (move.c). */
+/* Its copy takes its place (move.c). */
 void share_hand_over(Region *from, Region *to);
 /* The file has given other bytes for a block than to another process. */
 void share_changed(Region *r);

@@ -287,6 +287,49 @@ CASE(share__a_change_comes_before_the_managers_answer)
     assert_int_equal(stats().inherited, 0);
 }
 
+/* ---- moves ---------------------------------------------------------------------------------- */
+
+enum { SECOND_EPOCH = 990 };
+
+CASE(share__the_others_follow_one_that_moves)
+{
+    second_start(SECOND_EPOCH);
+    int first = opener(0), second = guest(0);
+    w.drained[w.drained_count++] = w.epoch;
+    pass_ms(30000);
+    assert_int_equal(info(first).address.epoch, SECOND_EPOCH);
+    assert_int_equal(w.shared.map->place.address.epoch, SECOND_EPOCH);
+    imd_data_close(w.data, w.last.region);
+    assert_reads_file(second, 0, 0, LEN);
+    pass_ms(3000);
+    assert_true(info(second).guest);
+    assert_int_equal(info(second).address.epoch, SECOND_EPOCH);
+    w.shared.map->changed = 1; /* and they part there, too */
+    assert_reads_file(first, 0, 0, LEN);
+    pass_ms(3000);
+    assert_true(info(first).active);
+    assert_int_equal(close_rd(first), 0);
+    assert_int_equal(close_rd(second), 0);
+}
+
+/* Its host dies before it has left it. */
+CASE(share__the_others_follow_one_that_has_moved_in_part)
+{
+    second_start(SECOND_EPOCH);
+    int first = opener(DODO_FALLBACK), second = guest(DODO_FALLBACK);
+    w.drained[w.drained_count++] = w.epoch;
+    while (info(first).copies < 2)
+        pass_ms(1);
+    assert_int_equal(w.shared.map->place.address.epoch, w.epoch);
+    w.imd_dead = true;
+    assert_reads_file(first, 0, 0, LEN);
+    assert_reads_file(second, 0, 0, LEN);
+    pass_ms(30000);
+    assert_int_equal(info(first).address.epoch, SECOND_EPOCH);
+    assert_int_equal(info(second).address.epoch, SECOND_EPOCH);
+    assert_true(info(second).guest);
+}
+
 /* ---- discards ------------------------------------------------------------------------------- */
 
 static ssize_t discard(int rd)
