@@ -7,6 +7,8 @@
 #include "libdodo/story.h"
 
 static void reopen_step(Call *call, uint64_t now_ns);
+static void reopen_end(Call *call, enum RunResult result, const OpOpenReply *reply,
+                       uint64_t now_ns);
 static const CallOps reopen_ops = {.step = reopen_step};
 
 /* The first that still wants memory, or NULL. */
@@ -66,7 +68,9 @@ static uint64_t reopen_ask(Client *c, const Region *r, CallOpen *open, uint64_t 
 
 /* ---- those who read the same ---------------------------------------------------------------- */
 
-enum RejoinPhase { REJOIN_PROVE, REJOIN_JOIN };
+/* What others have filled is taken only if the file is proven unchanged just before: the region may
+ * have given bytes of a changed file, and it does not go back to those of before. */
+enum RejoinPhase { REJOIN_JOIN, REJOIN_PROVE, REJOIN_TAKE };
 
 /* It waits for its file, or for the other processes. */
 static void rejoin_step(Call *call, uint64_t now_ns)
@@ -87,7 +91,6 @@ static uint64_t rejoin_go_on(Client *c, Region *r, CallOpen *open, bool *ret_bac
 {
     OpOpenReply place;
     uint64_t id = 0;
-    r->sharing.share->opener |= open->share.opener;
     switch (share_turn(r->sharing.share, &r->address, &place)) {
     case SHARE_OPEN:
         id = reopen_ask(c, r, open, now_ns, body, ret_len);
@@ -113,7 +116,13 @@ static uint64_t rejoin_go_on(Client *c, Region *r, CallOpen *open, bool *ret_bac
     return id;
 }
 
-static void rejoin_joined(Call *call, uint64_t now_ns)
+static void rejoin_joined(Call *call)
+{
+    call->phase = REJOIN_PROVE;
+    call_need_file(call, NEED_FILE_STAMP, call->region->file, NULL, 0, 0);
+}
+
+static void rejoin_proven(Call *call, const FileResult *result, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
@@ -123,7 +132,10 @@ static void rejoin_joined(Call *call, uint64_t now_ns)
     size_t n = 0;
     bool back = false;
     client_lock(c);
-    if (region_wants_memory(r) && region_shares(r))
+    r->sharing.share->opener |= st->open.share.opener;
+    if (region_shares(r) && !retain_is_proven(r, result))
+        rejoin_alone(c, r, now_ns);
+    else if (region_wants_memory(r) && region_shares(r))
         id = rejoin_go_on(c, r, &st->open, &back, now_ns, body, &n);
     bool last = region_leave(c, region_top(r));
     client_unlock(c);
@@ -140,44 +152,62 @@ static void rejoin_joined(Call *call, uint64_t now_ns)
     run_request(call, id, OP_OPEN, body, n, &c->config.request, now_ns);
 }
 
-/* The region may have given bytes of a changed file: it does not go back to those of before. */
-static void rejoin_proven(Call *call, const FileResult *result, uint64_t now_ns)
+/* The manager gave what the former opener left. */
+static void rejoin_take(Call *call, const FileResult *result, uint64_t now_ns)
 {
     Client *c = call->channel->client;
-    CallState *st = call->state;
     Region *r = call->region;
-    if (retain_is_proven(r, result)) {
-        st->open.share = (ShareAsk){.name = r->sharing.share->map->name, .share = r->sharing.share};
-        call->phase = REJOIN_JOIN;
-        call_need_file(call, NEED_SHARE, r->file, (uint8_t *)&st->open.share, sizeof st->open.share,
-                       0);
-        return;
-    }
+    const OpOpenReply reply = call->state->open.reply;
     client_lock(c);
-    if (region_shares(r))
+    if (region_shares(r) && !retain_is_proven(r, result))
         rejoin_alone(c, r, now_ns);
     bool last = region_leave(c, region_top(r));
     client_unlock(c);
-    call_finish(call, 0, 0, NULL);
+    call->region = NULL;
+    reopen_end(call, RUN_DONE, &reply, now_ns);
     if (last)
         c->hooks.wake(c->hooks.ctx);
 }
 
 static void rejoin_file(Call *call, const FileResult *result, uint64_t now_ns)
 {
-    if (call->phase == REJOIN_PROVE)
+    if (call->phase == REJOIN_JOIN)
+        rejoin_joined(call);
+    else if (call->phase == REJOIN_PROVE)
         rejoin_proven(call, result, now_ns);
     else
-        rejoin_joined(call, now_ns);
+        rejoin_take(call, result, now_ns);
 }
 
 static const CallOps rejoin_ops = {.step = rejoin_step, .file = rejoin_file};
 
 static void rejoin_begin(Call *call, Region *r)
 {
+    CallState *st = call->state;
     call->region = r;
-    call->phase = REJOIN_PROVE;
+    call->phase = REJOIN_JOIN;
+    st->open.share = (ShareAsk){.name = r->sharing.share->map->name, .share = r->sharing.share};
+    call_need_file(call, NEED_SHARE, r->file, (uint8_t *)&st->open.share, sizeof st->open.share, 0);
+}
+
+/* True: the reply waits for the file. */
+static bool rejoin_takes(Call *call, const OpOpenReply *reply)
+{
+    Client *c = call->channel->client;
+    client_lock(c);
+    Region *r = client_region(c, call->state->rd);
+    bool takes = r && reply->reused && region_wants_memory(r) && region_shares(r);
+    if (takes)
+        region_top(r)->refs++;
+    client_unlock(c);
+    if (!takes)
+        return false;
+    call->state->open.reply = *reply;
+    call->ops = &rejoin_ops;
+    call->region = r;
+    call->phase = REJOIN_TAKE;
     call_need_file(call, NEED_FILE_STAMP, r->file, NULL, 0, 0);
+    return true;
 }
 
 /* ---- the request ---------------------------------------------------------------------------- */
@@ -226,29 +256,25 @@ static void reopen_refract(Client *c, bool got, bool copy, bool moves, uint64_t 
         client_refract(c, now_ns);
 }
 
-static void reopen_step(Call *call, uint64_t now_ns)
+/* @reply: NULL: there is no memory. */
+static void reopen_end(Call *call, enum RunResult result, const OpOpenReply *reply, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
-    OpOpenReply reply;
-    enum RunResult result = run_step(call, now_ns);
-    if (result == RUN_RUNNING)
-        return;
-    const Request *q = &st->u.request;
-    bool got = result == RUN_DONE && open_answer(c, q, &reply) == OPEN_ANSWER_GOOD;
+    bool got = reply;
     client_lock(c);
     Region *r = client_region(c, st->rd);
-    bool together = got && r && mirror_together(r, reply.address.epoch);
+    bool together = got && r && mirror_together(r, reply->address.epoch);
     bool moves = r && move_wants(c, r);
     if (r)
         move_answered(c, r, got);
     /* What others left is of no use to who has left them meanwhile: the file has changed. */
-    bool late = got && r && reply.reused && !region_shares(r);
+    bool late = got && r && reply->reused && !region_shares(r);
     bool back = got && r && region_wants_memory(r) && !together && !late;
     if (back) {
         bool shares = region_shares(r);
-        client_region_activate(c, r, &reply, shares && reply.reused, now_ns);
-        c->stats.inherited += shares && reply.reused;
+        client_region_activate(c, r, reply, shares && reply->reused, now_ns);
+        c->stats.inherited += shares && reply->reused;
         share_publish(r);
         r->retainable = shares || st->open.fresh; /* else it was not asked for as one */
     }
@@ -261,4 +287,17 @@ static void reopen_step(Call *call, uint64_t now_ns)
         story_back(c, st->rd, now_ns);
     c->hooks.wake(c->hooks.ctx);
     call_finish(call, 0, 0, NULL);
+}
+
+static void reopen_step(Call *call, uint64_t now_ns)
+{
+    const Request *q = &call->state->u.request;
+    OpOpenReply reply;
+    enum RunResult result = run_step(call, now_ns);
+    if (result == RUN_RUNNING)
+        return;
+    bool got =
+        result == RUN_DONE && open_answer(call->channel->client, q, &reply) == OPEN_ANSWER_GOOD;
+    if (!got || !rejoin_takes(call, &reply))
+        reopen_end(call, result, got ? &reply : NULL, now_ns);
 }

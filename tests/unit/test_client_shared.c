@@ -330,6 +330,27 @@ CASE(share__the_others_follow_one_that_has_moved_in_part)
     assert_true(info(second).guest);
 }
 
+/* ... so that the region has given bytes of the changed file already. */
+CASE(share__what_was_left_is_not_taken_after_a_change_meanwhile)
+{
+    int first = opener(DODO_FALLBACK), second = guest(DODO_FALLBACK);
+    opener_leaves(first);
+    w.reuse = true;
+    assert_reads_file(second, 0, 0, 4096);
+    w.manager_dead = true;
+    pass_ms(20);
+    w.stamp_moved = true;
+    memset(w.file, 0x5a, LEN);
+    assert_reads_file(second, 0, 0, LEN);
+    w.manager_dead = false;
+    for (unsigned i = 0; i < 50; i++) {
+        pass_ms(100);
+        assert_reads_file(second, 0, 0, LEN);
+    }
+    assert_true(info(second).active);
+    assert_int_equal(stats().inherited, 0);
+}
+
 /* ---- discards ------------------------------------------------------------------------------- */
 
 static ssize_t discard(int rd)
