@@ -116,11 +116,12 @@ static bool is_alone(int fd)
 
 /* ---- the directory -------------------------------------------------------------------------- */
 
-/* Of a kind on which all processes of this host see the same, at once. */
+/* Of a kind on which all processes of this host see the same, at once, and on which room that was
+ * allocated is there for each store: on Btrfs a store may find the disk full. */
 static bool is_local(int dir)
 {
-    static const int64_t known[] = {0xEF53 /* ext4 */, 0x58465342 /* XFS */, 0x9123683E /* Btrfs */,
-                                    0x01021994 /* tmpfs */, 0x794C7630 /* overlay */};
+    static const int64_t known[] = {0xEF53 /* ext4 */, 0x58465342 /* XFS */,
+                                    0x01021994 /* tmpfs */};
     struct statfs fs;
     if (fstatfs(dir, &fs) < 0)
         return false;

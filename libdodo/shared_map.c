@@ -36,19 +36,17 @@ bool share_map_good(const ShareMap *map, const ShareName *name)
 static void place_set(ShareMap *map, const OpOpenReply *place)
 {
     uint32_t turn = atomic_load(&map->turn) | 1;
-    atomic_store(&map->turn, turn);
-    atomic_thread_fence(memory_order_seq_cst);
+    (void)atomic_exchange(&map->turn, turn); /* before what follows is written */
     map->place = *place;
-    atomic_thread_fence(memory_order_seq_cst);
-    atomic_store(&map->turn, turn + 1);
+    (void)atomic_exchange(&map->turn, turn + 1);
 }
 
-static bool place_get(const ShareMap *map, OpOpenReply *ret)
+static bool place_get(ShareMap *map, OpOpenReply *ret)
 {
     uint32_t turn = atomic_load(&map->turn);
     *ret = map->place;
-    atomic_thread_fence(memory_order_seq_cst);
-    return !(turn & 1) && turn == atomic_load(&map->turn) && ret->address.region != 0;
+    bool same = atomic_fetch_add(&map->turn, 0) == turn; /* after it was read */
+    return !(turn & 1) && same && ret->address.region != 0;
 }
 
 enum ShareTurn share_turn(const Share *share, const RegionAddress *lost, OpOpenReply *ret_place)
