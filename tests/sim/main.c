@@ -20,8 +20,8 @@ enum {
     PROGRESS_EVERY = 1000,
     /* Seeds to notice a broken rule in; each is noticed within the first hundred or so. */
     RULE_SEEDS = 2000,
-    OWN_SEEDS = 40,      /* ... a rule that has a scenario of its own, */
-    MIRROR_SEEDS = 1200, /* ... of hosts that are lost now and then */
+    OWN_SEEDS = 40,     /* ... a rule that has a scenario of its own, */
+    MIRROR_SEEDS = 400, /* ... of hosts that are lost now and then */
 };
 
 typedef struct Options {

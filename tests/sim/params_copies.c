@@ -71,6 +71,7 @@ void params_choose_mirrors(Params *p, uint64_t seed)
         p->link.bytes_per_s = 0;
     }
     if (p->scenario == SCENARIO_COPIES) { /* checks hide what a stale copy returns */
+        p->weights[DO_DISCARD] = (unsigned)sim_rng_between(r, 3, 30);
         p->lie_every_ns = TIME_NEVER;
         p->checked = sim_rng_below(r, 4) == 0;
     } else if (p->lie_every_ns != TIME_NEVER) {
