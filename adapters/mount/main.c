@@ -127,7 +127,7 @@ static int session_run(Mount *m, const char *mountpoint, char *error)
     if (res < 0)
         return res;
     if (m->report || cache_calls_if_loaded())
-        stop_load();
+        unwind_load();
     if (fuse_session_mount(m->session, mountpoint) < 0) {
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "%s: cannot mount (see above); a user who is not root needs fusermount3, of "

@@ -234,14 +234,17 @@ void locks_forget(Inode *inode); /* nobody knows it any more */
 /* A process closed a descriptor of @inode: its POSIX locks go. */
 void locks_owner_closed(Mount *m, Inode *inode, uint64_t owner);
 
+/* ---- unwind.c ------------------------------------------------------------------------------ */
+
+/* Loads the library that pthread_cancel(3) needs, by which libfuse ends its threads. A session that
+ * will end in order calls it before: at its end the library might have to be read through the mount
+ * itself, which does not answer any more. Any thread. */
+void unwind_load(void);
+
 /* ---- stop.c -------------------------------------------------------------------------------- */
 
 /* Signals end the session from here on. 0, -errno. */
 int stop_init(Mount *m);
-/* libfuse ends its threads by pthread_cancel(3), which loads a library when it is first called. A
- * session that will end in order has it before: at its end nobody would answer who reads it through
- * the mount, or looks for it there. */
-void stop_load(void);
 /* The loop of the session has ended, and the caller ends the rest. Does not return, if the process
  * is ending already. */
 void stop_in_order(Mount *m);

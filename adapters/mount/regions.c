@@ -51,7 +51,7 @@ static const CacheCalls *load(const Mount *m)
     }
     const CacheCalls *calls = cache_calls();
     if (calls)
-        stop_load();
+        unwind_load();
     return calls;
 }
 

@@ -2,7 +2,6 @@
 /* The end. While requests are still answered, nothing more is cached and all leases go back; only
  * then the session ends. A thread that dropped pages after that would wait for reads that nobody
  * answers, and keep the session open for them. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -32,17 +31,6 @@ static pid_t wait_for_signal(const Stop *s)
         if (number > 0 && number != SIGUSR1)
             return info.si_pid;
     }
-}
-
-static void load(void)
-{
-    (void)dlopen("libgcc_s.so.1", RTLD_NOW);
-}
-
-void stop_load(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, load);
 }
 
 /* Whether @sender is the one that unmounts. A signal of its death names it, too. */
