@@ -15,11 +15,6 @@
 
 /* ---- under the lock ------------------------------------------------------------------------- */
 
-static uint64_t blocks_in(uint64_t len)
-{
-    return (len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE;
-}
-
 void checks_begin(Client *c, Region *r)
 {
     checks_end(r);

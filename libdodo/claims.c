@@ -76,7 +76,7 @@ void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool
         c->digest ^= region_claim(r);
         c->claimed++;
     }
-    uint64_t blocks = (r->len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE;
+    uint64_t blocks = blocks_in(r->len);
     free(r->blocks.filled);
     r->blocks.filled =
         calloc((blocks + 63) / 64, sizeof *r->blocks.filled); /* without it filled_bytes is 0 */

@@ -388,7 +388,7 @@ int client_region_info(Client *c, int rd, ClientRegionInfo *ret)
 /* From bit @at of @map on. */
 static void held_add(const Region *r, uint64_t at, uint64_t *map)
 {
-    uint64_t blocks = (r->len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE;
+    uint64_t blocks = blocks_in(r->len);
     for (uint64_t b = 0; r->active && r->reused && b < blocks; b++)
         if (!r->blocks.checks || r->blocks.checks[b].sum != 0)
             map[(at + b) / 64] |= (uint64_t)1 << (at + b) % 64;

@@ -794,4 +794,10 @@ static inline uint64_t block_of(uint64_t offset)
     return offset / WIRE_BLOCK_SIZE;
 }
 
+/* Of @len bytes from the start of a block on. */
+static inline uint64_t blocks_in(uint64_t len)
+{
+    return (len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE;
+}
+
 #endif

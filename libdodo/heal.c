@@ -13,8 +13,7 @@
 
 enum {
     HEAL_LOOK_BLOCKS = 1 << 18, /* looked at in one go, mostly 64 at a time */
-    HEAL_PIECE_CALLS = 2,       /* of the program, as long as which a piece may be, */
-    HEAL_BLOCKS_MIN = 4,        /* ... but this much in any case */
+    HEAL_PIECE_CALLS = 2,       /* of the program, as long as which a piece may be */
 };
 
 #define HEAL_DELAY_NS (20 * NS_PER_MS) /* what is filled in one copy is mostly so in both soon */
@@ -108,9 +107,9 @@ static uint64_t heal_blocks_max(const Client *c)
 {
     const HealBeside *b = &c->beside;
     uint64_t room = sub_u64(c->config.fill_queue_bytes, sizeof(FillItem)) / WIRE_BLOCK_SIZE;
-    uint64_t most = b->calls > 0 ? HEAL_PIECE_CALLS * (b->bytes / b->calls) / WIRE_BLOCK_SIZE
-                                 : 2 * b->piece_blocks;
-    return min_u64(room, min_u64(max_u64(most, HEAL_BLOCKS_MIN), FILL_RUN_BLOCKS));
+    uint64_t most =
+        b->calls > 0 ? blocks_in(HEAL_PIECE_CALLS * (b->bytes / b->calls)) : 2 * b->piece_blocks;
+    return min_u64(room, min_u64(max_u64(most, 1), FILL_RUN_BLOCKS));
 }
 
 /* The first block from @at on that is wanted, or @stop. */
@@ -226,8 +225,7 @@ static size_t heal_run(Client *c, CallState *st, size_t *ret_first, bool *bad)
 {
     const FillItem *item = st->read.fill;
     Region *from = client_region(c, st->rd), *to = client_region(c, item->to.rd);
-    size_t blocks = (item->len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE, end = blocks,
-           again = blocks;
+    size_t blocks = blocks_in(item->len), end = blocks, again = blocks;
     *ret_first = blocks;
     if (!from || !from->active || !region_address_equal(&from->address, &st->run.address))
         return blocks;

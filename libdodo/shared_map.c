@@ -9,11 +9,6 @@
 
 /* ---- the map -------------------------------------------------------------------------------- */
 
-static uint64_t blocks_in(uint64_t len)
-{
-    return (len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE;
-}
-
 size_t share_map_bytes(uint64_t len)
 {
     return sizeof(ShareMap) + blocks_in(len) * sizeof(BlockCheck);
@@ -63,8 +58,7 @@ enum ShareTurn share_turn(const Share *share, const RegionAddress *lost, OpOpenR
     return atomic_load(&map->vacant) ? SHARE_ALONE : SHARE_WAIT;
 }
 
-/* ---- a region's part in it --------------------------------------------------------------------
- */
+/* ---- a region's part in it ------------------------------------------------------------------ */
 
 bool region_shares(const Region *r)
 {
