@@ -5,8 +5,12 @@
 #define DODO_TESTS_API_FIXTURE_H
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <dodo/dodo.h>
@@ -44,6 +48,27 @@ static inline void begin(const char *config, const char *pool)
     cluster_start(&cluster, config, false);
     (void)cluster_imd(&cluster, pool);
     file_make();
+}
+
+/* Until a later change of the file gives another stamp. */
+static inline void await_settled(void)
+{
+    struct stat st;
+    struct timespec now;
+    assert_int_equal(fstat(fd, &st), 0);
+    do {
+        (void)sched_yield();
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+    } while ((now.tv_sec - st.st_ctim.tv_sec) * 1000000000 + now.tv_nsec - st.st_ctim.tv_nsec <
+             100 * 1000000);
+}
+
+/* The test's own descriptor must not be one that could write. */
+static inline void nobody_writes(void)
+{
+    assert_int_equal(close(fd), 0);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
 }
 
 static inline int tear_down(void **state)

@@ -130,6 +130,9 @@ typedef struct World {
 } World;
 
 extern World w;
+
+/* A BlockSumFn. */
+uint32_t sum_of(const void *data, size_t len, uint64_t seed);
 extern int the_file;
 
 /* ---- the wires ------------------------------------------------------------------------------ */

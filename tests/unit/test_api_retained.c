@@ -11,27 +11,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Until a release can tell the file's last change from a later one. */
-static void await_settled(void)
-{
-    struct stat st;
-    struct timespec now;
-    assert_int_equal(fstat(fd, &st), 0);
-    do {
-        (void)sched_yield();
-        (void)clock_gettime(CLOCK_REALTIME, &now);
-    } while ((now.tv_sec - st.st_ctim.tv_sec) * 1000000000 + now.tv_nsec - st.st_ctim.tv_nsec <
-             100 * 1000000);
-}
-
-/* The test's own descriptor must not be one that could write. */
-static void nobody_writes(void)
-{
-    assert_int_equal(close(fd), 0);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_true(fd >= 0);
-}
-
 /* As another program does. */
 static int writer_open(void)
 {

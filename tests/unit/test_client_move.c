@@ -15,14 +15,6 @@ static int set_up_two(void **state)
     return 0;
 }
 
-static uint32_t sum_of(const void *data, size_t len, uint64_t seed)
-{
-    uint32_t sum = (uint32_t)seed | 1;
-    for (size_t i = 0; i < len; i++)
-        sum = sum * 31 + ((const uint8_t *)data)[i];
-    return sum ? sum : 1;
-}
-
 static int set_up_checked(void **state)
 {
     (void)state;

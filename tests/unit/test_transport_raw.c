@@ -210,7 +210,8 @@ TEST(send__long_runs_by_udp)
     close_ends(&e);
 }
 
-/* Sends a byte, after so many looks in vain of who is to have it. True: it came as a frame. */
+/* The receiver looks @looks times and finds nothing; then a byte is sent to it. True: that came as
+ * a frame. */
 static bool frame_after(Ends *e, int looks)
 {
     TransportReceive r = {.buf = in[0], .cap = sizeof in[0]};
@@ -244,7 +245,7 @@ TEST(send__frames_to_who_polls)
     close_ends(&e);
 }
 
-/* One of the two has no frames: all goes by UDP, and nobody is hurt. */
+/* One of the two has no frames: all goes by UDP, and nothing is lost. */
 TEST(send__to_a_peer_without_frames)
 {
     Ends e;
