@@ -23,7 +23,7 @@ static void add_served(Imd *imd)
     member_served(&imd->member, &sum);
 }
 
-/* Call it after each event: it sends what is to be sent, and ends the loop when imd is to end. */
+/* Call it after each event: it sends queued messages, and stops the loop once imd has to end. */
 void imd_settle(Imd *imd, uint64_t now_ns)
 {
     port_expire(&imd->port, now_ns);

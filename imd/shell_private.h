@@ -32,7 +32,7 @@ struct Imd {
 /* shell.c */
 extern const PortOps imd_port_ops;
 int imd_open_loop(Imd *imd, char *error);
-/* Call it after each event: it sends what is to be sent, and ends the loop when imd is to end. */
+/* Call it after each event: it sends queued messages, and stops the loop once imd has to end. */
 void imd_settle(Imd *imd, uint64_t now_ns);
 void imd_close_owner(Imd *imd);
 

@@ -58,7 +58,8 @@ RawPeer *raw_peers_make(RawPeers *t, const Addr *at, uint64_t now_ns);
 /* Whether one more stranger may be looked up now: that takes some ten microseconds. */
 bool raw_peers_may_look(RawPeers *t, uint64_t now_ns);
 
-/* What is to be done about it now. A look first: it may make the probe pointless. */
+/* Whether its neighbour entry must be looked up now, and whether it must be probed. Look it up
+ * first: a peer that is not near is not probed. */
 bool raw_peer_must_look(const RawPeer *p, uint64_t now_ns);
 bool raw_peer_must_probe(const RawPeer *p, uint64_t now_ns);
 /* @way: NULL: it is not near. */
