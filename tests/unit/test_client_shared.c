@@ -177,6 +177,27 @@ CASE(share__a_guest_takes_over_what_the_owner_leaves)
     assert_int_equal(close_rd(second), 0);
 }
 
+static unsigned not_retained;
+
+static void on_line(void *ctx, int level, const char *text)
+{
+    (void)ctx, (void)level;
+    not_retained += strncmp(text, "region_not_retained", 19) == 0;
+}
+
+/* It asked for no region to be retained: that none can be is no news to it. */
+CASE(share__a_region_that_cannot_be_left_is_not_told_of)
+{
+    int first = opener(0);
+    (void)guest(0);
+    not_retained = 0;
+    w.client->hooks.log = on_line;
+    w.lease = LEASE_WRITER;
+    assert_int_equal(close_rd(first), 0);
+    assert_int_equal(w.releases, 0);
+    assert_int_equal(not_retained, 0);
+}
+
 /* It may have read what the file holds now: it does not go back. */
 CASE(share__what_was_left_is_not_taken_when_the_file_has_changed)
 {
