@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* UDP, and raw frames beside it. Measured on a pair of virtual interfaces, both ends polling, a
- * frame takes half the time of a datagram; a run of more than three, or four long ones, goes sooner
- * by UDP, which the kernel carries as one (GSO), and so does all that goes to who sleeps. Which
+/* UDP, and raw frames beside it. Between ends that poll a frame takes less time than a datagram
+ * (scripts/bench-raw). A run of more than three, or four long ones, goes sooner by UDP, which the
+ * kernel carries as one (GSO), and so does all that goes to who sleeps. Which
  * peers take frames, raw/peers.h decides; whether we poll, we know by how often we look in vain.
  *
  * What comes as frames lies in a ring in memory, so that looking for it makes no system call. While
