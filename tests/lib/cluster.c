@@ -280,6 +280,66 @@ void cluster_end(Cluster *c)
     (void)nftw(c->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+/* ---- for a test that waits in vain ----------------------------------------------------------- */
+
+static void file_tell(const char *path)
+{
+    char text[1024];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : -1;
+    if (fd >= 0)
+        (void)close(fd);
+    if (n > 0)
+        (void)fprintf(stderr, "%s: %.*s\n", path, (int)n, text);
+}
+
+static void process_tell(pid_t pid)
+{
+    static const char *const files[] = {"comm", "wchan", "syscall", "stack"};
+    char dir[64], path[512];
+    (void)snprintf(dir, sizeof dir, "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(dir);
+    for (struct dirent *e; tasks && (e = readdir(tasks));) {
+        for (size_t i = 0; e->d_name[0] != '.' && i < sizeof files / sizeof *files; i++) {
+            (void)snprintf(path, sizeof path, "%s/%s/%s", dir, e->d_name, files[i]);
+            file_tell(path);
+        }
+    }
+    if (tasks)
+        (void)closedir(tasks);
+    /* The frames, where somebody has a debugger. */
+    (void)snprintf(path, sizeof path,
+                   "! command -v gdb > /dev/null || timeout 30 gdb -p %d -batch -ex "
+                   "'thread apply all backtrace' >&2 2> /dev/null",
+                   (int)pid);
+    (void)fflush(stderr);
+    (void)!system(path);
+}
+
+static void daemon_tell(Daemon *d)
+{
+    struct pollfd p = {.fd = d->out, .events = POLLIN};
+    process_tell(d->pid);
+    (void)fprintf(stderr, "%.*s", (int)d->said_len, d->said);
+    while (poll(&p, 1, 0) == 1 && p.revents & POLLIN) {
+        ssize_t n = read(d->out, d->said, sizeof d->said);
+        if (n <= 0)
+            break;
+        (void)fprintf(stderr, "%.*s", (int)n, d->said);
+    }
+    d->said_len = 0;
+}
+
+void cluster_tell(Cluster *c, pid_t pid)
+{
+    process_tell(pid);
+    daemon_tell(&c->cmd);
+    for (unsigned i = 0; i < c->imds_count; i++)
+        daemon_tell(&c->imds[i]);
+}
+
+/* ---- files -------------------------------------------------------------------------------- */
+
 int cluster_file(Cluster *c, char ret_path[128])
 {
     char path[128];

@@ -49,6 +49,10 @@ void daemon_says(Daemon *d, const char *word);
 void daemon_kill(Daemon *d);
 void cluster_end(Cluster *c);
 
+/* On standard error, for a test that waits in vain: in which system call each thread of the daemons
+ * and of @pid is, and what the daemons have said. */
+void cluster_tell(Cluster *c, pid_t pid);
+
 /* A new file in the cluster's directory: an open descriptor, 0 bytes long; its path in @ret_path,
  * if not NULL. */
 int cluster_file(Cluster *c, char ret_path[128]);

@@ -63,7 +63,10 @@ static void run_read(const char *word)
                               {.fd = open[1] ? run.err : -1, .events = POLLIN}};
         if (word && (strstr(run.said[0], word) || strstr(run.said[1], word)))
             return;
-        assert_true(poll(p, 2, CLUSTER_PATIENCE_MS) > 0);
+        if (poll(p, 2, CLUSTER_PATIENCE_MS) <= 0) {
+            cluster_tell(&cluster, run.pid);
+            fail_msg("it hangs after: %s%s", run.said[0], run.said[1]);
+        }
         for (unsigned i = 0; i < 2; i++) {
             if (!p[i].revents)
                 continue;
