@@ -108,14 +108,17 @@ static void open_install(Call *call, const OpOpenReply *reply, const char *reaso
         r->stamp = st->open.given.stamp;
         r->retainable = st->open.given.retainable;
         share_join(c, r, &st->open, now_ns);
+        r->asked_id = st->open.left ? st->id : 0;
         if (r->sharing.waits)
             reason = story_waiting;
-        else if (c->manager_late)
+        else if (c->manager_late || r->asked_id)
             client_region_ask(c, r, now_ns);
         else
             client_region_idle(c, r, now_ns);
         if (reply)
             open_activate(call, r, reply, now_ns);
+    } else if (st->open.left) {
+        numbers_end(&c->ids, st->id);
     }
     if (reply && st->open.turn != SHARE_GUEST) {
         client_refract_end(c, false);
@@ -140,6 +143,25 @@ static void open_no_memory(Call *call, const char *reason, uint64_t now_ns)
         open_install(call, NULL, reason, now_ns);
     else
         open_fail(call, ENOMEM, reason, now_ns);
+}
+
+/* A copy is asked for once more, beside the host that the first one has by then. */
+static bool open_may_leave(const Call *call, enum RunResult result)
+{
+    const CallOpen *open = &call->state->open;
+    return result == RUN_TIMED_OUT && (open->flags & DODO_FALLBACK) && !open->apart;
+}
+
+/* The manager may still do what it was asked for, and would have no room for as much again. So the
+ * background asks once more, under the same id. */
+static void open_leave(Call *call)
+{
+    Client *c = call->channel->client;
+    client_lock(c);
+    call->state->open.left = true;
+    if (call->parent)
+        call->region->asked_id = call->state->id;
+    client_unlock(c);
 }
 
 /* Settles the request: reconciliation frees whatever the manager still does for it. The first
@@ -351,7 +373,8 @@ static void call_open_step(Call *call, uint64_t now_ns)
     if (st->run.kind == RUN_NONE && !open_begin(call, now_ns))
         return;
     Client *c = call->channel->client;
-    switch (run_step(call, now_ns)) {
+    enum RunResult result = run_step(call, now_ns);
+    switch (result) {
     case RUN_RUNNING:
         break;
     case RUN_DONE:
@@ -369,7 +392,10 @@ static void call_open_step(Call *call, uint64_t now_ns)
     case RUN_HOST_CHANGED:
         if (!st->open.apart) /* it answered for the first copy just now */
             open_note_manager(c, true);
-        open_over(call, !(st->open.flags & DODO_FALLBACK) || st->open.apart, now_ns);
+        if (open_may_leave(call, result))
+            open_leave(call);
+        else
+            open_over(call, !(st->open.flags & DODO_FALLBACK) || st->open.apart, now_ns);
         open_no_memory(call, "the manager does not answer", now_ns);
         break;
     }

@@ -60,6 +60,7 @@ void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool
                             uint64_t now_ns)
 {
     client_region_unclaim(c, r);
+    client_region_unask(c, r);
     r->host = reply->host;
     r->control_port = reply->control_port;
     r->address = reply->address;
@@ -181,6 +182,15 @@ void client_region_ask(Client *c, Region *r, uint64_t now_ns)
     list_remove(&r->idle);
     if (region_wants_memory(r))
         list_push_front(idle_list(c, r), &r->idle);
+}
+
+void client_region_unask(Client *c, Region *r)
+{
+    if (r->asked_id == 0)
+        return;
+    numbers_end(&c->ids, r->asked_id);
+    r->asked_id = 0;
+    c->alive_due = true;
 }
 
 void client_region_soon(Client *c, Region *r, uint64_t at_ns)

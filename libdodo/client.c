@@ -206,6 +206,7 @@ void client_region_remove(Client *c, Region *r)
         if (region_unit(r, i) != r)
             client_region_remove(c, region_unit(r, i));
     client_region_unclaim(c, r);
+    client_region_unask(c, r);
     list_remove(&r->idle);
     list_remove(&r->mirror.uneven);
     list_remove(&r->mirror.heard);

@@ -116,6 +116,7 @@ typedef struct Region {
     uint64_t hits, misses, written_bytes;
     uint64_t inode;     /* of the file, for the log */
     uint64_t reopen_ns; /* FALLBACK or a member, and inactive: try again then */
+    uint64_t asked_id;  /* of the request for memory that mopen left to the background; 0: none */
     ListNode idle;      /* ... in Client.idle, .lone or .moves.wanting, by that time */
     ListNode link;      /* in Client.regions, by age; its members come after it */
     Stripes stripe;
@@ -360,6 +361,7 @@ typedef struct CallWrite {
 typedef struct CallOpen {
     uint64_t apart; /* the epoch of the other copy's host; 0: there is none */
     bool fresh;     /* it may be retained as the other one may */
+    bool left;      /* to the background: the manager did not answer in time */
     FileGiven given;
     OpOpenReply reply; /* while the record is read */
     uint64_t len, offset;
@@ -521,6 +523,9 @@ void client_region_idle(Client *c, Region *r, uint64_t now_ns);
 void client_region_file(Client *c, Region *r);
 /* ... at once: the manager was not asked for it, or has not answered yet. */
 void client_region_ask(Client *c, Region *r, uint64_t now_ns);
+/* mopen's request for memory for it is over, if there is one: what it gave is not claimed, and so
+ * is freed. */
+void client_region_unask(Client *c, Region *r);
 /* ... then. */
 void client_region_soon(Client *c, Region *r, uint64_t at_ns);
 /* No memory was given: the period in which nobody asks begins. Memory was given: it is over. */

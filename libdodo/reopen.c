@@ -40,6 +40,8 @@ Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns)
         if (!r)
             continue;
         uint64_t at_ns = max_u64(max_u64(r->reopen_ns, lists[i].until_ns), c->refraction_until_ns);
+        if (r->asked_id)
+            at_ns = r->reopen_ns;
         *ret_next_ns = min_u64(*ret_next_ns, at_ns);
         if (at_ns <= now_ns)
             return r;
@@ -47,11 +49,13 @@ Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns)
     return NULL;
 }
 
-/* Asks the manager for memory for @r. Under the lock. */
-static uint64_t reopen_ask(Client *c, const Region *r, CallOpen *open, uint64_t now_ns,
+/* Asks the manager for memory for @r: what mopen asked for once more, if it has left that to us. A
+ * manager that has done it answers with the same place. Under the lock. */
+static uint64_t reopen_ask(Client *c, Region *r, CallOpen *open, uint64_t now_ns,
                            uint8_t body[WIRE_BODY_MAX], size_t *ret_len)
 {
-    uint64_t id = numbers_take(&c->ids);
+    uint64_t id = r->asked_id ? r->asked_id : numbers_take(&c->ids);
+    r->asked_id = 0;
     if (!id)
         return 0;
     const Region *twin = mirror_other(r);
@@ -279,6 +283,9 @@ static void reopen_end(Call *call, enum RunResult result, const OpOpenReply *rep
         r->retainable = shares || st->open.fresh; /* else it was not asked for as one */
     }
     reopen_refract(c, got && !together, st->open.apart, moves, now_ns);
+    if (result == RUN_TIMED_OUT) /* nor would it answer those */
+        LIST_FOREACH(node, &c->idle)
+            client_region_unask(c, CONTAINER_OF(node, Region, idle));
     c->manager_late &= result != RUN_DONE && result != RUN_REFUSED;
     numbers_end(&c->ids, st->id);
     c->alive_due = true; /* what was not taken is not claimed, and so is freed */

@@ -82,6 +82,14 @@ typedef struct World {
     unsigned close_gone; /* the next CLOSEs, so many, find no region */
     unsigned close_last; /* the manager dies when it has answered so many more; 0: it does not */
     unsigned avoided;    /* hosts that the last OPEN named */
+    unsigned
+        opens_unheard; /* it does what the next OPENs want, so many, and its answers are lost */
+    struct {
+        uint64_t id;
+        uint16_t status;
+        size_t len;
+        uint8_t body[WIRE_BODY_MAX];
+    } opened[8]; /* its answers to the last OPENs, which repeats get once more */
     unsigned opens, closes, releases, alives, claims, reports;
     uint64_t drained[2]; /* epochs of hosts that the manager wants empty */
     unsigned drained_count;

@@ -229,6 +229,60 @@ CASE(fallback__never_waits_for_a_manager_that_is_away)
     assert_true(info(open_at(8192, 512 << 10, DODO_FALLBACK)).active); /* it waits again */
 }
 
+/* The region that the manager gave while nobody waited any more is the one that is used: no second
+ * one is asked for, for which there may be no room before the first is freed. */
+CASE(fallback__takes_what_a_late_answer_gives)
+{
+    w.opens_unheard = 1;
+    int rd = open_at(8192, 0, DODO_FALLBACK);
+    assert_false(info(rd).active);
+    run_until(w.now + 100 * NS_PER_MS);
+    assert_true(info(rd).active);
+    assert_int_equal(w.opens, 1);
+    assert_int_equal(numbers_lowest(&w.client->ids), numbers_last(&w.client->ids) + 1);
+    assert_reads_file(rd, 0, 0, 8192);
+}
+
+CASE(fallback__stripes_take_what_late_answers_give)
+{
+    w.opens_unheard = 4;
+    int rd = open_at(4 * STRIPE_BYTES, 0, DODO_FALLBACK | DODO_STRIPE);
+    unsigned opens = w.opens;
+    assert_false(info(rd).active);
+    run_until(w.now + NS_PER_S);
+    assert_true(info(rd).active);
+    assert_in_range(w.opens, opens, 4);
+    assert_int_equal(w.regions, 4);
+}
+
+/* Who closes it before, leaves nothing: the request counts as over, and the manager hears which
+ * regions are claimed. */
+CASE(fallback__forgets_a_late_answer_when_it_is_closed)
+{
+    w.opens_unheard = 2;
+    int rd = open_at(8192, 0, DODO_FALLBACK);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(numbers_lowest(&w.client->ids), numbers_last(&w.client->ids) + 1);
+    unsigned alives = w.alives;
+    run_until(w.now + 10 * NS_PER_S);
+    assert_true(w.alives > alives);
+}
+
+/* Nor does one keep requests open for a manager that is away. */
+CASE(fallback__keeps_no_requests_for_a_manager_that_is_away)
+{
+    int rds[2];
+    w.manager_dead = true;
+    rds[0] = open_at(8192, 0, DODO_FALLBACK);
+    w.client->manager_late = false; /* another thread had an answer */
+    rds[1] = open_at(8192, 8192, DODO_FALLBACK);
+    run_until(w.now + 60 * NS_PER_S);
+    assert_true(numbers_lowest(&w.client->ids) + 2 > numbers_last(&w.client->ids));
+    w.manager_dead = false;
+    run_until(w.now + 60 * NS_PER_S);
+    assert_true(info(rds[0]).active && info(rds[1]).active);
+}
+
 /* A manager that refuses is not away: the next opening asks it. */
 CASE(fallback__asks_a_manager_that_has_refused)
 {
