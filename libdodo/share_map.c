@@ -11,17 +11,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/time.h"
+#include "libdodo/share_dir.h"
 #include "libdodo/shared_map.h"
-#include "libdodo/state_dir.h"
-
-static const char directory[] = "shared";
 
 enum {
     OPENER_BYTE,
@@ -116,21 +113,6 @@ static bool is_alone(int fd)
 
 /* ---- the directory -------------------------------------------------------------------------- */
 
-/* Of a kind on which all processes of this host see the same, at once, and on which room that was
- * allocated is there for each store: on Btrfs a store may find the disk full. */
-static bool is_local(int dir)
-{
-    static const int64_t known[] = {0xEF53 /* ext4 */, 0x58465342 /* XFS */,
-                                    0x01021994 /* tmpfs */};
-    struct statfs fs;
-    if (fstatfs(dir, &fs) < 0)
-        return false;
-    for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-        if ((int64_t)fs.f_type == known[i])
-            return true;
-    return false;
-}
-
 static int map_file_open(int dir, const char *name)
 {
     return os_above_standard(openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
@@ -163,15 +145,16 @@ static void sweep(int dir)
     (void)closedir(d);
 }
 
+/* Under the lock. */
 static int directory_open(void)
 {
-    static atomic_flag swept = ATOMIC_FLAG_INIT;
-    CLEANUP_CLOSE int dir = state_dir_open(directory);
-    if (dir < 0 || !is_local(dir))
-        return -1;
-    if (!atomic_flag_test_and_set(&swept)) /* once a process */
+    static bool swept; /* once a process */
+    int dir = share_dir_open();
+    if (dir >= 0 && !swept) {
+        swept = true;
         sweep(dir);
-    return STEAL_FD(dir);
+    }
+    return dir;
 }
 
 /* ---- one map -------------------------------------------------------------------------------- */
@@ -305,24 +288,25 @@ static bool join_try(int dir, const char *name, ShareAsk *ask)
 static void join(ShareAsk *ask)
 {
     char name[FILE_NAME_MAX];
-    bool over = false;
+    (void)pthread_mutex_lock(&lock);
     CLEANUP_CLOSE int dir = directory_open();
-    if (dir < 0 || !file_name(&ask->name, name))
-        return;
+    bool over = dir < 0 || !file_name(&ask->name, name);
     for (unsigned i = 0; i < TRIES && !over; i++) {
-        if (i > 0)
+        if (i > 0) {
+            (void)pthread_mutex_unlock(&lock);
             (void)usleep(TRY_US);
-        (void)pthread_mutex_lock(&lock);
+            (void)pthread_mutex_lock(&lock);
+        }
         over = join_try(dir, name, ask);
-        (void)pthread_mutex_unlock(&lock);
     }
+    (void)pthread_mutex_unlock(&lock);
 }
 
 /* Under the lock. Where the file is gone, nobody can be the opener any more: all go on alone. */
 static void opener_try(Joined *j)
 {
     struct stat st;
-    CLEANUP_CLOSE int dir = state_dir_open(directory);
+    CLEANUP_CLOSE int dir = share_dir_open();
     if (dir < 0)
         return;
     CLEANUP_CLOSE int fd = map_file_open(dir, j->file);
@@ -363,7 +347,7 @@ void share_map_end(Share *share)
     (void)munmap(share->map, j->bytes); /* with the last mapping the kernel drops the locks */
     if (j->held)
         (void)munmap(j->held, HELD_BYTES);
-    CLEANUP_CLOSE int dir = state_dir_open(directory);
+    CLEANUP_CLOSE int dir = share_dir_open();
     if (dir >= 0)
         remove_unused(dir, j->file);
     (void)pthread_mutex_unlock(&lock);

@@ -52,19 +52,22 @@ static int open_errno(int made)
     return errno == ENOENT && made < 0 ? made : -errno;
 }
 
-/* A directory of this user's alone, in @parent. */
-static int open_own(int parent, const char *name)
+int state_dir_judge(int dir)
 {
     struct stat st;
+    if (fstat(dir, &st) < 0)
+        return -errno;
+    return st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)) ? -EPERM : 0;
+}
+
+int state_dir_own(int parent, const char *name)
+{
     int made = make(parent, name);
     CLEANUP_CLOSE int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return open_errno(made);
-    if (fstat(fd, &st) < 0)
-        return -errno;
-    if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
-        return -EPERM;
-    return STEAL_FD(fd);
+    int result = state_dir_judge(fd);
+    return result < 0 ? result : STEAL_FD(fd);
 }
 
 int state_dir_open(const char *part)
@@ -77,10 +80,10 @@ int state_dir_open(const char *part)
     CLEANUP_CLOSE int base = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (base < 0)
         return open_errno(made);
-    int own = open_own(base, "dodo");
+    int own = state_dir_own(base, "dodo");
     if (own < 0 || !part)
         return own;
-    result = open_own(own, part);
+    result = state_dir_own(own, part);
     (void)close(own);
     return result;
 }

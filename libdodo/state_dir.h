@@ -11,4 +11,9 @@
  * this user's alone (EPERM), or the system call's; EACCES also where nobody can make it. */
 int state_dir_open(const char *part);
 
+/* The same for the directory @name in @parent. */
+int state_dir_own(int parent, const char *name);
+/* 0: @dir is this user's alone; -EPERM, or why that is not known. */
+int state_dir_judge(int dir);
+
 #endif

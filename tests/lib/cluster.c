@@ -208,6 +208,7 @@ void cluster_start(Cluster *c, const char *config, bool sealed)
     if (!mkdtemp(c->dir))
         die(c->dir);
     (void)setenv("XDG_STATE_HOME", c->dir, 1); /* what the library keeps goes with it */
+    (void)setenv("XDG_RUNTIME_DIR", c->dir, 1);
     (void)unsetenv("DODO_KEY");
     (void)unsetenv("DODO_MANAGER");
     (void)unsetenv("DODO_LOG");

@@ -32,7 +32,7 @@ static int set_up(void **state)
 {
     (void)state;
     tmpdir_make(&tmp);
-    (void)setenv("XDG_STATE_HOME", tmp.path, 1);
+    (void)setenv("XDG_RUNTIME_DIR", tmp.path, 1);
     cluster_of(1);
     return 0;
 }

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "libdodo/share_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "libdodo/state_dir.h"
+
+static const char part[] = "shared";
+static char known[PATH_MAX]; /* the one that was chosen; empty: none was */
+
+/* Of a kind on which all processes of this host see the same, at once, and on which room that was
+ * allocated is there for each store: on Btrfs a store may find the disk full. */
+static bool is_local(int dir)
+{
+    static const int64_t kinds[] = {0xEF53 /* ext4 */, 0x58465342 /* XFS */,
+                                    0x01021994 /* tmpfs */};
+    struct statfs fs;
+    if (fstatfs(dir, &fs) < 0)
+        return false;
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+        if ((int64_t)fs.f_type == kinds[i])
+            return true;
+    return false;
+}
+
+static int judge(int dir)
+{
+    int result = dir < 0 ? dir : state_dir_judge(dir);
+    return result < 0 ? result : is_local(dir) ? 0 : -EOPNOTSUPP;
+}
+
+/* @base/@own/shared. In a directory for all, @own may be another user's. */
+static int open_at(const char *base, const char *own)
+{
+    CLEANUP_CLOSE int at = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (at < 0)
+        return -errno;
+    CLEANUP_CLOSE int dir = state_dir_own(at, own);
+    return dir < 0 ? dir : state_dir_own(dir, part);
+}
+
+static bool runtime_base(char *out, size_t cap)
+{
+    const char *given = secure_getenv("XDG_RUNTIME_DIR");
+    int len = given && *given == '/' ? snprintf(out, cap, "%s", given)
+                                     : snprintf(out, cap, "/run/user/%u", geteuid());
+    return (size_t)len < cap;
+}
+
+/* One of those in memory, and its path. */
+static int open_in_memory(char *ret, size_t cap)
+{
+    char base[PATH_MAX - 32], own[32];
+    if (runtime_base(base, sizeof base)) {
+        CLEANUP_CLOSE int dir = open_at(base, "dodo");
+        (void)snprintf(ret, cap, "%s/dodo/%s", base, part);
+        if (judge(dir) == 0)
+            return STEAL_FD(dir);
+    }
+    (void)snprintf(own, sizeof own, "dodo-%u", geteuid());
+    (void)snprintf(ret, cap, "/dev/shm/%s/%s", own, part);
+    return open_at("/dev/shm", own);
+}
+
+static int choose(void)
+{
+    CLEANUP_CLOSE int dir = open_in_memory(known, sizeof known);
+    if (judge(dir) == 0)
+        return STEAL_FD(dir);
+    *known = '\0'; /* looked for each time: the way is long, but its disk takes longer */
+    CLEANUP_CLOSE int state = state_dir_open(part);
+    int result = judge(state);
+    return result < 0 ? result : STEAL_FD(state);
+}
+
+int share_dir_open(void)
+{
+    CLEANUP_CLOSE int dir =
+        *known ? open(known, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    return judge(dir) == 0 ? STEAL_FD(dir) : choose();
+}
