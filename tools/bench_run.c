@@ -31,7 +31,7 @@ typedef struct Worker {
     uint64_t own_cpu_ns; /* making and checking contents */
     uint64_t checked_bytes, wrong_bytes;
     int result;
-    uint64_t failed_at;
+    char error[CONFIG_ERROR_MAX]; /* why, as its thread heard */
 } Worker;
 
 static uint64_t cpu_now_ns(void)
@@ -103,30 +103,30 @@ static void *work(void *arg)
         uint64_t offset = bench_slot_offset(&w->area->layout, w->size, slot);
         w->result = w->write ? one_write(w, offset, &w->versions[slot - w->part.first], &ns)
                              : one_read(w, offset, &ns);
-        w->failed_at = offset;
         if (w->result == 0)
             histogram_add(w->times, ns);
+        else
+            (void)bench_call_failed(w->write ? "writing" : "reading", offset, w->result, w->error);
         pause_for(w->pause_ns);
     } while (w->result == 0 && !bench_signal && os_now_ns() < until);
     return NULL;
 }
 
 /* Everything that was written last is there, in the region and in the file. */
-static int read_back(Worker *w, bool progress)
+static int read_back(Worker *w, bool progress, char *error)
 {
     Progress p = {.on = progress};
     for (uint64_t i = 0; i < w->part.count; i++) {
         uint64_t offset = bench_slot_offset(&w->area->layout, w->size, w->part.first + i), wrong;
         if (w->versions[i] == 0)
             continue;
-        w->failed_at = offset;
         int res = bench_signal ? -EINTR : bench_area_read(w->area, offset, w->buf, w->size);
         if (res == 0)
             res = check(w, offset, w->versions[i]);
         if (res == 0)
             res = bench_area_check_file(w->area, offset, w->buf, w->spare, w->size, &wrong);
         if (res < 0)
-            return res;
+            return bench_call_failed("reading back", offset, res, error);
         w->wrong_bytes += wrong;
         progress_show(&p, i + 1, w->part.count, "reading back");
     }
@@ -187,9 +187,10 @@ static int run_all(Worker *all, uint64_t count, uint64_t time_ns, char *error)
                        strerror(-res));
     for (uint64_t i = 0; i < started; i++) {
         (void)pthread_join(all[i].thread, NULL);
-        if (res == 0 && all[i].result < 0)
-            res = bench_call_failed(all[i].write ? "writing" : "reading", all[i].failed_at,
-                                    all[i].result, error);
+        if (res == 0 && all[i].result < 0) {
+            res = all[i].result;
+            memcpy(error, all[i].error, CONFIG_ERROR_MAX);
+        }
     }
     return bench_signal ? -EINTR : res;
 }
@@ -216,11 +217,8 @@ static int measure(const BenchArea *a, const BenchOptions *o, Worker *all, Bench
     ret->cpu_ns = process_cpu_ns() - cpu_ns;
     if (ret->write && res == 0)
         before = bench_area_sources(a);
-    for (uint64_t i = 0; ret->write && res == 0 && i < o->threads; i++) {
-        res = read_back(&all[i], o->progress);
-        if (res < 0)
-            (void)bench_call_failed("reading back", all[i].failed_at, res, error);
-    }
+    for (uint64_t i = 0; ret->write && res == 0 && i < o->threads; i++)
+        res = read_back(&all[i], o->progress, error);
     BenchSources after = bench_area_sources(a);
     ret->sources = (BenchSources){after.remote_bytes - before.remote_bytes,
                                   after.file_bytes - before.file_bytes};
