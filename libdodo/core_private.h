@@ -454,7 +454,7 @@ struct Channel {
     Wake wake;                /* the earliest of theirs, or earlier */
     uint32_t losses;          /* Client.losses when they were last looked at */
     bool news;                /* for channel_take_news() */
-    uint64_t together;        /* bytes that their transfers have under way */
+    CreditShare together;     /* that their transfers have */
     ListenClock clock;        /* of its requests, transfers and sessions' waits */
     uint64_t next_transfer;   /* names of writes and fills: none is used again on this channel */
     unsigned extra;           /* pieces, but for one of each call */

@@ -43,7 +43,9 @@ enum {
 
 /* Bytes that may be on their way to this process, over all hosts (incast). 64 KiB at first,
  * additive growth, halved at most once a round trip on loss, capped at about half the granted
- * receive buffer. */
+ * receive buffer. While a channel wants more and has less than its share, an equal part of the
+ * window, those that have theirs take no more: else a thread that has credit, and so is awake as
+ * data comes, would take again what it gives back, and the others would wait for its end. */
 enum {
     CREDIT_START_BYTES = 64 * 1024,
     CREDIT_FLOOR_BYTES = 16 * 1024,    /* no loss takes the window below it */
@@ -54,8 +56,15 @@ typedef struct CreditPool {
     _Atomic uint64_t window_bytes;
     _Atomic uint64_t used_bytes;
     _Atomic uint64_t last_cut_ns;
+    _Atomic uint32_t sharers; /* channels that were held back, or took some while others were */
+    _Atomic uint32_t hungry;  /* of these, those that want more and have less than their share */
     uint64_t floor_bytes, cap_bytes; /* set at init */
 } CreditPool;
+/* What a channel has of it. Starts all zero. */
+typedef struct CreditShare {
+    uint64_t bytes;      /* its transfers have under way */
+    bool shares, hungry; /* counted in the pool */
+} CreditShare;
 void credit_init(CreditPool *c, uint64_t cap_bytes);
 /* Takes up to @want bytes; at least @least or nothing. A channel that has nothing outstanding
  * itself is always given @least, so that nobody starves. Returns what was taken. */
@@ -94,7 +103,7 @@ typedef struct TransferConfig {
     const uint64_t *missed_ns;
     /* Where several transfers share a channel: what all of them have under way, so that one of
      * them at least moves, however scarce credit is; kept. NULL: this one is alone. */
-    uint64_t *together;
+    CreditShare *together;
     /* ... and asks are numbered so that a datagram shows whose it is: n << lane_bits | lane. */
     uint8_t lane, lane_bits;
 } TransferConfig;
@@ -118,11 +127,12 @@ typedef struct TransferClock {
     bool probe_due;         /* the tail timer ran out */
 } TransferClock;
 typedef struct TransferFlight {
-    uint64_t bytes; /* under way */
-    uint64_t given; /* of these, so many were given back to the pool in a silence */
-    uint64_t owed;  /* no longer under way, still to be given back to the pool */
-    bool limited;   /* the window, not the work, was what held us back */
-    bool starved;   /* others on the channel have all the credit: it is not our host's silence */
+    uint64_t bytes;  /* under way */
+    uint64_t given;  /* of these, so many were given back to the pool in a silence */
+    uint64_t owed;   /* no longer under way, still to be given back to the pool */
+    bool limited;    /* the window, not the work, was what held us back */
+    bool starved;    /* others on the channel have all the credit: it is not our host's silence */
+    CreditShare own; /* of a transfer that is alone on its channel */
 } TransferFlight;
 
 /* ---- reading -------------------------------------------------------------------------------- */

@@ -25,6 +25,8 @@ void credit_init(CreditPool *c, uint64_t cap_bytes)
                 c->cap_bytes < CREDIT_START_BYTES ? c->cap_bytes : CREDIT_START_BYTES);
     atomic_init(&c->used_bytes, 0);
     atomic_init(&c->last_cut_ns, 0);
+    atomic_init(&c->sharers, 0);
+    atomic_init(&c->hungry, 0);
 }
 
 uint64_t credit_take(CreditPool *c, uint64_t want, uint64_t least, bool has_none)
@@ -224,16 +226,69 @@ bool clock_check_probe(TransferClock *k, const TransferConfig *config, bool wait
 
 /* ---- credit in flight ----------------------------------------------------------------------- */
 
+static CreditShare *share_of(TransferFlight *f, const TransferConfig *config)
+{
+    return config->together ? config->together : &f->own;
+}
+
+/* Sets @mark, and counts it in @count. */
+static void count_mark(bool *mark, bool value, _Atomic uint32_t *count)
+{
+    if (*mark == value)
+        return;
+    *mark = value;
+    if (value)
+        (void)atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+    else
+        (void)atomic_fetch_sub_explicit(count, 1, memory_order_relaxed);
+}
+
+static void share_leave(CreditShare *s, CreditPool *pool)
+{
+    count_mark(&s->shares, false, &pool->sharers);
+    count_mark(&s->hungry, false, &pool->hungry);
+}
+
+/* Of one that shares. */
+static uint64_t equal_share(CreditPool *pool)
+{
+    return atomic_load_explicit(&pool->window_bytes, memory_order_relaxed) /
+           max_u64(atomic_load_explicit(&pool->sharers, memory_order_relaxed), 1);
+}
+
+/* What of @want it may take, so that others get their share. */
+static uint64_t share_want(CreditShare *s, CreditPool *pool, uint64_t want, uint64_t least)
+{
+    uint32_t hungry = atomic_load_explicit(&pool->hungry, memory_order_relaxed);
+    if (hungry == (s->hungry ? 1 : 0))
+        return want;
+    count_mark(&s->shares, true, &pool->sharers);
+    uint64_t left = sub_u64(equal_share(pool), s->bytes);
+    if (left < least)
+        return s->bytes == 0 ? least : 0;
+    return min_u64(want, left);
+}
+
+/* It has taken @taken of the @want. */
+static void share_note(CreditShare *s, CreditPool *pool, uint64_t want, uint64_t taken)
+{
+    if (taken < want)
+        count_mark(&s->shares, true, &pool->sharers);
+    bool hungry = taken < want && s->bytes < equal_share(pool);
+    count_mark(&s->hungry, hungry, &pool->hungry);
+}
+
 uint64_t flight_take(TransferFlight *f, const TransferConfig *config, uint64_t want, uint64_t least)
 {
-    bool has_none = config->together ? *config->together == 0 : f->bytes == 0;
-    uint64_t taken = credit_take(config->credit, want, least, has_none);
+    CreditShare *s = share_of(f, config);
+    CreditPool *pool = config->credit;
+    uint64_t taken = credit_take(pool, share_want(s, pool, want, least), least, s->bytes == 0);
     if (taken < want)
         f->limited = true;
     f->starved = taken == 0;
     f->bytes += taken;
-    if (config->together)
-        *config->together += taken;
+    s->bytes += taken;
+    share_note(s, pool, want, taken);
     return taken;
 }
 
@@ -244,8 +299,7 @@ void flight_land(TransferFlight *f, const TransferConfig *config, uint64_t bytes
     uint64_t given = f->given < bytes ? f->given : bytes;
     f->given -= given;
     f->owed += bytes - given;
-    if (config->together)
-        *config->together -= bytes - given;
+    share_of(f, config)->bytes -= bytes - given;
     /* The pool is shared: it is not touched for every datagram. */
     if (f->owed >= FLIGHT_BATCH_BYTES || f->bytes == 0) {
         credit_return(config->credit, f->owed);
@@ -263,11 +317,13 @@ void flight_end(TransferFlight *f, const TransferConfig *config)
 void flight_give_back(TransferFlight *f, const TransferConfig *config)
 {
     uint64_t charged = f->bytes - f->given;
+    CreditShare *s = share_of(f, config);
     credit_return(config->credit, charged + f->owed);
-    if (config->together)
-        *config->together -= charged;
+    s->bytes -= charged;
     f->given = f->bytes;
     f->owed = 0;
+    if (s->bytes == 0)
+        share_leave(s, config->credit);
 }
 
 void flight_succeed(const TransferFlight *f, const TransferConfig *config, uint64_t bytes)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Credit that is never lost nor made, and the estimate that the timers go by. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/cleanup.h"
+#include "base/num.h"
 #include "proto/transfer_private.h"
 #include "tests/lib/case.h"
 
@@ -283,7 +287,7 @@ TEST(flight_land__gives_back_in_batches_and_at_the_end)
 /* Of all on a channel one at least moves, however scarce credit is; the others wait their turn. */
 TEST(flight_take__one_of_a_channel_at_least)
 {
-    uint64_t together = 0;
+    CreditShare together = {0};
     TransferFlight a = {0}, b = {0}, other = {0};
     TransferConfig shared = config;
     shared.together = &together;
@@ -293,22 +297,22 @@ TEST(flight_take__one_of_a_channel_at_least)
     assert_false(flight_is_starved(&a));
     assert_int_equal(flight_take(&b, &shared, 20 * KIB, 14 * KIB), 0);
     assert_true(flight_is_starved(&b));
-    assert_int_equal(together, 14 * KIB);
+    assert_int_equal(together.bytes, 14 * KIB);
     flight_land(&a, &shared, 14 * KIB);
-    assert_int_equal(together, 0);
+    assert_int_equal(together.bytes, 0);
     assert_int_equal(flight_take(&b, &shared, 20 * KIB, 14 * KIB), 14 * KIB);
     assert_false(flight_is_starved(&b));
     flight_end(&a, &shared);
     flight_end(&b, &shared);
     flight_end(&other, &config);
-    assert_int_equal(together, 0);
+    assert_int_equal(together.bytes, 0);
     assert_int_equal(pool.used_bytes, 0);
 }
 
 /* A silent host's credit serves the others; when it answers after all nothing is counted twice. */
 TEST(flight_give_back__nothing_of_a_silent_host_is_under_way)
 {
-    uint64_t together = 0;
+    CreditShare together = {0};
     TransferFlight a = {0}, b = {0};
     TransferConfig shared = config;
     shared.together = &together;
@@ -317,7 +321,7 @@ TEST(flight_give_back__nothing_of_a_silent_host_is_under_way)
     flight_land(&a, &shared, KIB);
     flight_give_back(&a, &shared);
     assert_int_equal(pool.used_bytes, 0);
-    assert_int_equal(together, 0);
+    assert_int_equal(together.bytes, 0);
     assert_int_equal(a.bytes, 59 * KIB); /* still waited for */
     flight_give_back(&a, &shared);
     assert_int_equal(flight_take(&b, &shared, 60 * KIB, KIB), 60 * KIB);
@@ -325,12 +329,122 @@ TEST(flight_give_back__nothing_of_a_silent_host_is_under_way)
     assert_int_equal(pool.used_bytes, 60 * KIB);
     assert_int_equal(flight_take(&a, &shared, 4 * KIB, KIB), 4 * KIB);
     flight_land(&a, &shared, 10 * KIB); /* 9 were given back, 1 is charged */
-    assert_int_equal(together, 63 * KIB);
+    assert_int_equal(together.bytes, 63 * KIB);
     flight_end(&a, &shared);
-    assert_int_equal(together, 60 * KIB);
+    assert_int_equal(together.bytes, 60 * KIB);
     assert_int_equal(pool.used_bytes, 60 * KIB);
     flight_end(&b, &shared);
     assert_int_equal(pool.used_bytes, 0);
+}
+
+/* ---- credit shared by many ------------------------------------------------------------------- */
+
+/* Readers that each ask for 1 MiB again and again, over a line that carries what was asked for in
+ * the order of the asks, 1 KiB in a unit of time. Each takes what it may when something of its own
+ * has come, as threads do; or all do, the oldest first, as the calls of one channel do. */
+enum { READERS = 12, READ_KIB = 1024, READS = 600, FIRST_READS = 100, LINE_MAX_KIB = 16384 };
+
+typedef struct Reader {
+    TransferFlight flight;
+    unsigned to_ask, to_come; /* KiB */
+    uint64_t began;
+} Reader;
+
+typedef struct Line {
+    Reader readers[READERS];
+    unsigned order[READERS]; /* the oldest first */
+    TransferConfig config;
+    CreditShare together;
+    bool one_channel;
+    uint8_t queue[LINE_MAX_KIB];
+    uint64_t asked, now;
+    unsigned times[READS];
+} Line;
+
+static void line_ask(Line *l, unsigned i)
+{
+    Reader *r = &l->readers[i];
+    while (r->to_ask > 0) {
+        uint64_t want = min_u64(r->to_ask * KIB, WIRE_CHUNK_MAX);
+        uint64_t taken = flight_take(&r->flight, &l->config, want, min_u64(want, CREDIT_LEAST));
+        unsigned kib = (unsigned)(taken / KIB);
+        flight_land(&r->flight, &l->config, taken % KIB);
+        if (kib == 0)
+            return;
+        for (unsigned k = 0; k < kib; k++)
+            l->queue[l->asked++ % LINE_MAX_KIB] = (uint8_t)i;
+        r->to_ask -= kib;
+        assert_true(l->asked - l->now <= LINE_MAX_KIB);
+    }
+}
+
+static void line_begin(Line *l, unsigned i)
+{
+    l->readers[i] = (Reader){.to_ask = READ_KIB, .to_come = READ_KIB, .began = l->now};
+}
+
+/* It is the youngest now. */
+static void line_read_over(Line *l, unsigned i)
+{
+    unsigned at = 0;
+    flight_end(&l->readers[i].flight, &l->config);
+    while (l->order[at] != i)
+        at++;
+    memmove(&l->order[at], &l->order[at + 1], (READERS - 1 - at) * sizeof *l->order);
+    l->order[READERS - 1] = i;
+    line_begin(l, i);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The 99th percentile of the reads' times, in percent of what all of them together take. */
+static unsigned line_p99_percent(bool one_channel, unsigned window_kib)
+{
+    static Line l;
+    memset(&l, 0, sizeof l);
+    l.config = config;
+    l.one_channel = one_channel;
+    if (one_channel)
+        l.config.together = &l.together;
+    credit_init(&pool, window_kib * KIB);
+    atomic_store(&pool.window_bytes, window_kib * KIB);
+    for (unsigned i = 0; i < READERS; i++) {
+        l.order[i] = i;
+        line_begin(&l, i);
+        line_ask(&l, i);
+    }
+    for (unsigned done = 0; done < READS; l.now++) {
+        assert_true(l.now < l.asked); /* the line is never idle */
+        unsigned i = l.queue[l.now % LINE_MAX_KIB];
+        Reader *r = &l.readers[i];
+        flight_land(&r->flight, &l.config, KIB);
+        if (--r->to_come == 0) {
+            l.times[done++] = (unsigned)(l.now - r->began);
+            line_read_over(&l, i);
+        }
+        for (unsigned k = 0; k < READERS; k++)
+            if (one_channel || l.order[k] == i)
+                line_ask(&l, l.order[k]);
+    }
+    for (unsigned i = 0; i < READERS; i++)
+        flight_end(&l.readers[i].flight, &l.config);
+    assert_int_equal(pool.used_bytes, 0);
+    /* The first ones began together, before anybody was held back. */
+    qsort(l.times + FIRST_READS, READS - FIRST_READS, sizeof *l.times, compare_times);
+    return l.times[FIRST_READS + (READS - FIRST_READS) * 99 / 100] * 100 / (READERS * READ_KIB);
+}
+
+TEST(credit__is_shared_so_that_no_read_takes_much_longer)
+{
+    static const unsigned windows_kib[] = {100, 400, 2048, 8192};
+    for (unsigned i = 0; i < ARRAY_SIZE(windows_kib); i++) {
+        assert_in_range(line_p99_percent(false, windows_kib[i]), 95, 120);
+        assert_in_range(line_p99_percent(true, windows_kib[i]), 95, 120);
+    }
 }
 
 /* ---- maps of segments ----------------------------------------------------------------------- */

@@ -314,7 +314,8 @@ TEST(read_transfer__silent_host_holds_up_no_other)
 {
     ReadSim *s = sim_new(47);
     static ReadTransfer live;
-    uint64_t together = 0, now = 1;
+    CreditShare together = {0};
+    uint64_t now = 1;
     uint8_t out[WIRE_PAYLOAD_MAX];
     s->config.together = &together;
     read_transfer_start(&s->t, &s->config, &address, 0, s->buf, 4 * WIRE_CHUNK_MAX, &s->next_ask,
@@ -332,7 +333,7 @@ TEST(read_transfer__silent_host_holds_up_no_other)
     read_transfer_end(&live);
     read_transfer_end(&s->t);
     assert_int_equal(s->pool.used_bytes, 0);
-    assert_int_equal(together, 0);
+    assert_int_equal(together.bytes, 0);
     sim_free(s);
 }
 
