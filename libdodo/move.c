@@ -17,6 +17,7 @@
 
 #include "dodo/dodo.h"
 #include "libdodo/mirror.h"
+#include "libdodo/sharing.h"
 
 enum { LOOK_REGIONS = 1 << 12 }; /* looked at in one go: the lock is not held for long */
 
@@ -132,11 +133,12 @@ static bool is_useful(const Region *r, uint64_t block)
     return r->carried || !r->blocks.checks || r->blocks.checks[block].sum != 0;
 }
 
-/* Blocks that an earlier opening left there were not seen filled yet: they are looked at. */
+/* Blocks that an earlier opening left there, or other processes have filled, were not seen filled
+ * yet: they are looked at. */
 static void believe_held(Client *c, Region *r)
 {
-    uint64_t blocks = block_of(r->len - 1) + 1;
-    for (uint64_t b = 0; r->reused && b < blocks; b++)
+    uint64_t blocks = r->reused || region_shares(r) ? block_of(r->len - 1) + 1 : 0;
+    for (uint64_t b = 0; b < blocks; b++)
         if (is_useful(r, b))
             region_saw_filled(c, r, b, true);
 }

@@ -325,6 +325,21 @@ CASE(share__the_others_follow_one_that_moves)
     assert_int_equal(close_rd(second), 0);
 }
 
+/* The one that moves it has seen nothing of that. */
+CASE(share__what_a_guest_has_filled_moves)
+{
+    second_start(SECOND_EPOCH);
+    int first = open_at(LEN, 0, DODO_RDONLY), second = guest(0);
+    assert_reads_file(second, 0, 0, LEN);
+    settle();
+    w.drained[w.drained_count++] = w.epoch;
+    pass_ms(30000);
+    assert_int_equal(info(first).address.epoch, SECOND_EPOCH);
+    assert_reads_without_file(first, LEN);
+    assert_int_equal(close_rd(first), 0);
+    assert_int_equal(close_rd(second), 0);
+}
+
 /* Its host dies before it has left it. */
 CASE(share__the_others_follow_one_that_has_moved_in_part)
 {
