@@ -62,7 +62,7 @@ class Case(unittest.TestCase):
         self.write(self.config, '')
         for name in ('DODO_MANAGER', 'DODO_KEY', 'DODO_INSECURE', 'DODO_LOG'):
             os.environ.pop(name, None)
-        os.environ.update(DODO_CONFIG=self.config, XDG_STATE_HOME=self.work)
+        os.environ.update(DODO_CONFIG=self.config, XDG_STATE_HOME=self.work, XDG_RUNTIME_DIR=self.work)
 
     @staticmethod
     def write(path, text, mode=0o600):

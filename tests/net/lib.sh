@@ -31,7 +31,7 @@ bin_cmd=$DODO_BUILD/cmd/cmd bin_imd=$DODO_BUILD/imd/imd bin_dodo=$DODO_BUILD/too
 bin_loader=$DODO_BUILD/tests/net/loader
 unset DODO_MANAGER DODO_KEY DODO_INSECURE DODO_LOG
 work=$(mktemp -d "${TMPDIR:-/tmp}/dodo-net.XXXXXX")
-export XDG_STATE_HOME=$work/state # what the library keeps of retained regions goes, too
+export XDG_STATE_HOME=$work/state XDG_RUNTIME_DIR=$work # what the library keeps of retained regions goes, too
 
 # finish [STATUS]: what the programs said, when the test fails; then everything goes.
 finish() {

@@ -3,7 +3,7 @@
 # What a bad start gets: one line that says what to fix, status 1, or 2 for the command line.
 set -euo pipefail
 work=$(mktemp -d "${TMPDIR:-/tmp}/dodo-startup.XXXXXX")
-export XDG_STATE_HOME=$work/state # what the library keeps of retained regions goes, too
+export XDG_STATE_HOME=$work/state XDG_RUNTIME_DIR=$work # what the library keeps of retained regions goes, too
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 unset DODO_MANAGER DODO_KEY DODO_INSECURE DODO_LOG

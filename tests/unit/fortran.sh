@@ -10,7 +10,7 @@ command -v gfortran >/dev/null || {
 }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-export DODO_CONFIG=/dev/null DODO_MANAGER='' XDG_STATE_HOME=$dir
+export DODO_CONFIG=/dev/null DODO_MANAGER='' XDG_STATE_HOME=$dir XDG_RUNTIME_DIR=$dir
 export LD_LIBRARY_PATH=$1/libdodo:$1/libmanage
 flags=(-O2 -Wall -Wextra -Werror -Wno-compare-reals -J "$dir")
 gfortran "${flags[@]}" -std=f2018 -c adapters/fortran/dodo.f90 -o "$dir/dodo.o"
