@@ -9,6 +9,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/parse.h"
+
+enum { SECONDS_MAX = 1 << 30 }; /* left, that are shown */
+
 /* ---- what is left ---------------------------------------------------------------------------- */
 
 /* Requests that may bring a region which the directory does not have yet. */
@@ -34,15 +38,33 @@ void cmd_drain_parts(Host *h)
     h->drain.lost = h->drain.on && left_there(h) > 0;
 }
 
-void cmd_drain_reason(const Host *h, Reason *ret)
+/* "; 40 MiB to copy, 20 MiB/s, 2s" */
+static void say_ahead(const DrainAhead *a, char *text, size_t cap)
+{
+    char left[32], rate[32], time[32];
+    *text = '\0';
+    if (a->left_bytes == 0)
+        return;
+    (void)format_size(a->left_bytes, left, sizeof left);
+    (void)format_size(a->bytes_per_second, rate, sizeof rate);
+    (void)format_time(min_u64(a->seconds, SECONDS_MAX) * NS_PER_S, time, sizeof time);
+    if (a->bytes_per_second > 0)
+        (void)snprintf(text, cap, "; %s to copy, %s/s, %s", left, rate, time);
+    else
+        (void)snprintf(text, cap, "; %s to copy", left);
+}
+
+void cmd_drain_reason(const Manager *m, const Host *h, Reason *ret)
 {
     const uint64_t left = left_there(h);
-    char text[REASON_MAX] = "it is being drained: nothing is left";
+    const DrainAhead ahead = cmd_drain_ahead(m, h);
+    char text[192] = "it is being drained: nothing is left", more[112];
+    say_ahead(&ahead, more, sizeof more);
     if (left == 0 && !h->listed)
         (void)snprintf(text, sizeof text, "it is being drained: its regions are not known yet");
     else if (left > 0)
-        (void)snprintf(text, sizeof text, "it is being drained: %" PRIu64 " region%s left", left,
-                       left == 1 ? " is" : "s are");
+        (void)snprintf(text, sizeof text, "it is being drained: %" PRIu64 " region%s left%s", left,
+                       left == 1 ? " is" : "s are", more);
     event_reason(ret, text);
 }
 
@@ -192,6 +214,7 @@ void cmd_drain(Manager *m, Session *session, const WireRequest *request)
 /* What an older program closes meanwhile may be kept there: it goes like the rest. */
 void cmd_drains_tick(Manager *m)
 {
+    cmd_drain_paces_tick(m);
     for (unsigned i = 0; i < DRAINS_MAX; i++) {
         Host *h = m->drains[i];
         if (!h)

@@ -65,6 +65,7 @@ bool cmd_drain_on(Manager *m, Host *h)
     if (place == DRAINS_MAX)
         return false;
     m->drains[place] = h;
+    m->paces[place] = (DrainPace){.taken = 0};
     h->drain = (HostDrain){.on = true, .place = (uint8_t)place};
     LIST_FOREACH(at, &h->regions) {
         const Region *r = CONTAINER_OF(at, Region, of_host);

@@ -35,6 +35,7 @@ enum {
     LISTED_SLACK = 64, /* regions that a host may list beyond: what has just been freed there */
     DIFFERS_MAX = 3,   /* keep-alives that differ before a list is asked of a busy peer */
     DRAINS_MAX = MOVES_MAX, /* hosts that are drained at a time: one reply to MOVES names them */
+    PACE_SAMPLES = 16,      /* within client_dead: how fast a drain gets on */
 };
 
 /* A list of regions (CLAIM, LISTING) that comes page by page, and what the last whole one settled.
@@ -89,6 +90,16 @@ typedef struct HostDrain {
     uint64_t rate;    /* bytes a second that all clients together may copy; 0: no limit */
     uint64_t clients; /* that have regions open there */
 } HostDrain;
+
+/* What was left to move away from a host that is being drained. */
+typedef struct DrainSample {
+    uint64_t at_ns, left_bytes;
+} DrainSample;
+typedef struct DrainPace {
+    uint64_t next_ns;
+    unsigned taken;
+    DrainSample of[PACE_SAMPLES]; /* the last ones, the oldest is overwritten */
+} DrainPace;
 
 /* A host with an imd: an entry of the idle-workstation directory (the paper's IWD). */
 typedef struct Host {
@@ -292,6 +303,7 @@ struct Manager {
     unsigned slots_end;
     Rooms rooms[2];           /* free; what an eviction could make, [Task.evict] */
     Host *drains[DRAINS_MAX]; /* hosts that are being drained; NULL where free */
+    DrainPace paces[DRAINS_MAX];
     uint64_t host_sequence;
     uint64_t ids_base; /* new hosts' request ids start here: one may be a returned one */
     ClientsLeft left;
@@ -306,9 +318,10 @@ struct Manager {
 };
 
 /* From the bottom up. The directory, in tables that send nothing: common.c, rooms.c, drain_table.c,
- * regions.c, host_table.c, owner_table.c, client_table.c. Requests to imds: tasks.c, calls.c.
- * Procedures: placement.c, open.c, take.c, close.c, reconcile.c, hosts.c, reports.c, drain.c,
- * status.c, region_status.c, clients.c. At the top: manager.c, duty.c. Beside them: events.c. */
+ * drain_pace.c, regions.c, host_table.c, owner_table.c, client_table.c. Requests to imds: tasks.c,
+ * calls.c. Procedures: placement.c, open.c, take.c, close.c, reconcile.c, hosts.c, reports.c,
+ * drain.c, status.c, region_status.c, clients.c. At the top: manager.c, duty.c. Beside them:
+ * events.c. */
 
 /* ---- common.c ---- */
 /* Keeps an event, and tells the sink. */
@@ -356,6 +369,15 @@ void cmd_drain_off(Manager *m, Host *h);
 bool cmd_client_asks(const Manager *m, const CmdClient *c);
 bool cmd_drain_check_host(const Manager *m, const Host *h);
 bool cmd_drain_check_client(const Manager *m, const CmdClient *c);
+
+/* ---- drain_pace.c: how fast drains get on ---- */
+void cmd_drain_paces_tick(Manager *m);
+/* As it was when it was looked at last. */
+typedef struct DrainAhead {
+    uint64_t left_bytes; /* to move, as far as clients say it; with all that is kept */
+    uint64_t bytes_per_second, seconds; /* until nothing is left; 0: not known */
+} DrainAhead;
+DrainAhead cmd_drain_ahead(const Manager *m, const Host *h);
 
 /* ---- regions.c: the region directory ---- */
 Region *cmd_region_find(const Manager *m, const Host *h, uint64_t region);
@@ -491,7 +513,7 @@ void cmd_drains_tick(Manager *m);
 /* The host leaves, and its regions are there yet. */
 void cmd_drain_parts(Host *h);
 /* In words, how far the drain is. */
-void cmd_drain_reason(const Host *h, Reason *ret);
+void cmd_drain_reason(const Manager *m, const Host *h, Reason *ret);
 
 /* ---- region_status.c ---- */
 void cmd_regions(Manager *m, Session *session, const WireRequest *request);

@@ -22,7 +22,7 @@ static Reason reason_of(const Manager *m, const Host *h)
     const Owner *o = cmd_owner_of(m, h->epoch, &h->address);
     Reason reason = o ? o->reason : (Reason){""};
     if (h->drain.on)
-        cmd_drain_reason(h, &reason);
+        cmd_drain_reason(m, h, &reason);
     return reason;
 }
 

@@ -552,6 +552,61 @@ TEST(status__shows_a_drain_as_leaving)
     rig_free(rig);
 }
 
+static const char *reason_of(Rig *rig)
+{
+    static HostStatus h;
+    h = rig_status_page(rig, 0).hosts[0];
+    return h.reason.text;
+}
+
+/* How fast what clients still have to copy becomes less, since it was most. */
+TEST(status__shows_how_fast_a_drain_is)
+{
+    Rig *rig = rig_new();
+    FakeImd *leaves = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    (void)opened(rig, c, &open);
+    (void)drain(rig, leaves, DRAIN_START);
+    (void)moves(rig, c, 0, 0, 0); /* it has not looked yet */
+    rig_live(rig, 4);
+    assert_string_equal(reason_of(rig), "it is being drained: 1 region is left");
+    (void)moves(rig, c, 400 * KIB, 0, 0);
+    rig_live(rig, 4);
+    assert_string_equal(reason_of(rig), "it is being drained: 1 region is left; 400 KiB to copy");
+    for (unsigned i = 3; i > 0; i--) {
+        (void)moves(rig, c, i * 100 * KIB, 0, 0);
+        rig_live(rig, 10);
+    }
+    const char *ahead = strstr(reason_of(rig), "; 100 KiB to copy, ");
+    assert_non_null(ahead);
+    double rate = strtod(ahead + strlen("; 100 KiB to copy, "), NULL);
+    assert_true(rate > 8 && rate < 13);
+    rig_live(rig, 40); /* it gets on no more */
+    (void)moves(rig, c, 100 * KIB, 0, 0);
+    rig_live(rig, 3);
+    assert_string_equal(reason_of(rig), "it is being drained: 1 region is left; 100 KiB to copy");
+    (void)drain(rig, leaves, DRAIN_CANCEL);
+    (void)drain(rig, leaves, DRAIN_START);
+    assert_string_equal(reason_of(rig), "it is being drained: 1 region is left");
+    rig_free(rig);
+}
+
+/* What is kept is to be copied, too, unless it is to be freed. */
+TEST(status__counts_what_is_kept_as_to_be_copied)
+{
+    Rig *rig = rig_new();
+    FakeImd *leaves = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    const RegionAddress a = opened(rig, c, &open);
+    (void)client_close(rig, c, &a, CLOSE_RELEASE, 1);
+    (void)drain(rig, leaves, DRAIN_START);
+    rig_live(rig, 4);
+    assert_string_equal(reason_of(rig), "it is being drained: 1 region is left; 4 KiB to copy");
+    rig_free(rig);
+}
+
 TEST(events__tell_of_a_drain_once)
 {
     Rig *rig = rig_new();
