@@ -155,7 +155,7 @@ static void add_progress(const Manager *m, const Host *h, OpDrainReply *ret)
     }
 }
 
-static OpDrainReply drain_look(const Manager *m, const Host *h)
+OpDrainReply cmd_drain_look(const Manager *m, const Host *h)
 {
     OpDrainReply reply = {
         .epoch = h->epoch,
@@ -203,7 +203,7 @@ void cmd_drain(Manager *m, Session *session, const WireRequest *request)
     if (wire_drain_decode(request->body, request->body_len, &op) == 0)
         status = drain_do(m, &op, &h);
     if (status == STATUS_OK) {
-        reply = drain_look(m, h);
+        reply = cmd_drain_look(m, h);
         n = wire_drain_reply_encode(&reply, body);
     }
     cmd_reply(m, NULL, session, request->id, request->op, status, body, n);

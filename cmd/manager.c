@@ -203,8 +203,14 @@ static void tool_input(Manager *m, Session *session, const WireRequest *request)
     case OP_DRAIN:
         cmd_drain(m, session, request);
         break;
+    case OP_DRAINS:
+        cmd_drains(m, session, request);
+        break;
     case OP_REGIONS:
         cmd_regions(m, session, request);
+        break;
+    case OP_COPIES:
+        cmd_copies(m, session, request);
         break;
     default:
         cmd_reply(m, NULL, session, request->id, request->op, STATUS_DENIED, NULL, 0);

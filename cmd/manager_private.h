@@ -320,8 +320,8 @@ struct Manager {
 /* From the bottom up. The directory, in tables that send nothing: common.c, rooms.c, drain_table.c,
  * drain_pace.c, regions.c, host_table.c, owner_table.c, client_table.c. Requests to imds: tasks.c,
  * calls.c. Procedures: placement.c, open.c, take.c, close.c, reconcile.c, hosts.c, reports.c,
- * drain.c, status.c, region_status.c, clients.c. At the top: manager.c, duty.c. Beside them:
- * events.c. */
+ * drain.c, status.c, drain_status.c, region_status.c, clients.c. At the top: manager.c, duty.c.
+ * Beside them: events.c. */
 
 /* ---- common.c ---- */
 /* Keeps an event, and tells the sink. */
@@ -393,6 +393,9 @@ void cmd_region_doom(Manager *m, Region *r);
 void cmd_region_drop(Manager *m, Region *r);
 void cmd_region_set_opening(Region *r, uint32_t opening);
 RegionName cmd_region_name(const Region *r);
+/* A number that regions have in common if they have the same piece of the same file. It says
+ * nothing of the file: it is made with a secret that is used for nothing else. */
+uint64_t cmd_region_piece(const Manager *m, const Region *r);
 /* First and next kept region of this piece of a file; the order means nothing. */
 Region *cmd_kept_first(const Manager *m, const FileKey *key, uint64_t offset, uint64_t len);
 Region *cmd_kept_next(const Manager *m, const Region *r);
@@ -509,14 +512,19 @@ void cmd_owner_input(Manager *m, Session *session, const WireRequest *request);
 /* ---- drain.c: hosts that are taken out of service ---- */
 void cmd_moves(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
 void cmd_drain(Manager *m, Session *session, const WireRequest *request);
+OpDrainReply cmd_drain_look(const Manager *m, const Host *h);
 void cmd_drains_tick(Manager *m);
 /* The host leaves, and its regions are there yet. */
 void cmd_drain_parts(Host *h);
 /* In words, how far the drain is. */
 void cmd_drain_reason(const Manager *m, const Host *h, Reason *ret);
 
+/* ---- drain_status.c ---- */
+void cmd_drains(Manager *m, Session *session, const WireRequest *request);
+
 /* ---- region_status.c ---- */
 void cmd_regions(Manager *m, Session *session, const WireRequest *request);
+void cmd_copies(Manager *m, Session *session, const WireRequest *request);
 
 /* ---- status.c ---- */
 /* A host that lends memory, or an owner who is busy: the other one is NULL. */

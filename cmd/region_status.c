@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* REGIONS: the region directory for operators, page by page. Nobody but a region's client learns
- * its capability, nor any tool the key of its file.
+/* REGIONS, COPIES: the region directory for operators, page by page. Nobody but a region's client
+ * learns its capability, nor any tool the key of its file.
  *
  * Regions are shown in the order of their hashes, which is theirs for good: those that come and go
  * between pages neither repeat nor hide others. A request costs as much at most, however many
@@ -42,26 +42,52 @@ static bool is_wanted(const Region *r, const OpRegions *op)
            (r->state == REGION_OPENED && get_u64(r->open.client->id.bytes) == op->client);
 }
 
-static void fill_page(const Manager *m, const OpRegions *op, OpRegionsReply *reply)
+/* At most @max, and where it goes on; how many. */
+static uint32_t find_page(const Manager *m, const OpRegions *op, unsigned max, const Region **ret,
+                          uint64_t *ret_next)
 {
     unsigned looks = LOOKS_MAX;
-    reply->next = op->cursor;
-    while (reply->count < REGIONS_PAGE_MAX) {
-        const HmapNode *n = hmap_scan(&m->regions, &reply->next, &looks);
+    uint32_t count = 0;
+    *ret_next = op->cursor;
+    while (count < max) {
+        const HmapNode *n = hmap_scan(&m->regions, ret_next, &looks);
         if (!n)
             break;
         const Region *r = CONTAINER_OF(n, Region, by_address);
         if (is_wanted(r, op))
-            reply->regions[reply->count++] = status_of(r);
+            ret[count++] = r;
     }
+    return count;
+}
+
+static size_t regions_page(const Manager *m, const OpRegions *op, uint8_t *body)
+{
+    const Region *found[REGIONS_PAGE_MAX];
+    OpRegionsReply reply = {.count = 0};
+    reply.count = find_page(m, op, REGIONS_PAGE_MAX, found, &reply.next);
+    for (uint32_t i = 0; i < reply.count; i++)
+        reply.regions[i] = status_of(found[i]);
+    return wire_regions_reply_encode(&reply, body);
+}
+
+static size_t copies_page(const Manager *m, const OpRegions *op, uint8_t *body)
+{
+    const Region *found[COPIES_PAGE_MAX];
+    OpCopiesReply reply = {.count = 0};
+    reply.count = find_page(m, op, COPIES_PAGE_MAX, found, &reply.next);
+    for (uint32_t i = 0; i < reply.count; i++)
+        reply.copies[i] = (RegionCopy){.region = status_of(found[i]),
+                                       .leaves = found[i]->host->drain.on,
+                                       .piece = cmd_region_piece(m, found[i])};
+    return wire_copies_reply_encode(&reply, body);
 }
 
 /* It changes nothing, so that a repeat may as well be answered again. */
-void cmd_regions(Manager *m, Session *session, const WireRequest *request)
+static void answer(Manager *m, Session *session, const WireRequest *request,
+                   size_t (*page)(const Manager *m, const OpRegions *op, uint8_t *body))
 {
     uint8_t body[WIRE_BODY_MAX];
     OpRegions op;
-    OpRegionsReply reply = {0};
     uint16_t status = STATUS_OK;
     size_t n = 0;
 
@@ -69,9 +95,17 @@ void cmd_regions(Manager *m, Session *session, const WireRequest *request)
         status = STATUS_INVALID;
     else if (m->number == MANAGER_STANDBY)
         status = STATUS_STANDBY;
-    if (status == STATUS_OK) {
-        fill_page(m, &op, &reply);
-        n = wire_regions_reply_encode(&reply, body);
-    }
+    else
+        n = page(m, &op, body);
     cmd_reply(m, NULL, session, request->id, request->op, status, body, n);
+}
+
+void cmd_regions(Manager *m, Session *session, const WireRequest *request)
+{
+    answer(m, session, request, regions_page);
+}
+
+void cmd_copies(Manager *m, Session *session, const WireRequest *request)
+{
+    answer(m, session, request, copies_page);
 }

@@ -15,11 +15,20 @@ static uint64_t address_hash(const Manager *m, uint64_t epoch, uint64_t region)
     return cmd_hash(m->regions.seed, words, sizeof words);
 }
 
-static uint64_t file_hash(const Manager *m, const FileKey *key, uint64_t offset, uint64_t len)
+static uint64_t piece_hash(uint64_t seed, const FileKey *key, uint64_t offset, uint64_t len)
 {
     uint64_t words[] = {offset, len};
-    uint64_t seed = cmd_hash(m->kept.seed, words, sizeof words);
-    return cmd_hash(seed, key->bytes, sizeof key->bytes);
+    return cmd_hash(cmd_hash(seed, words, sizeof words), key->bytes, sizeof key->bytes);
+}
+
+static uint64_t file_hash(const Manager *m, const FileKey *key, uint64_t offset, uint64_t len)
+{
+    return piece_hash(m->kept.seed, key, offset, len);
+}
+
+uint64_t cmd_region_piece(const Manager *m, const Region *r)
+{
+    return piece_hash(mix64(m->kept.seed ^ mix64(m->regions.seed)), &r->key, r->offset, r->len);
 }
 
 Region *cmd_region_find(const Manager *m, const Host *h, uint64_t region)

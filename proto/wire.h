@@ -243,6 +243,8 @@ enum Op {
     OP_DRAIN = 11,   /* tool -> cmd */
     OP_REGIONS = 12, /* tool -> cmd */
     OP_TAKE = 13,    /* client -> cmd */
+    OP_DRAINS = 14,  /* tool -> cmd */
+    OP_COPIES = 15,  /* tool -> cmd */
     OP_JOIN = 16,    /* imd -> cmd */
     OP_BEAT = 17,    /* imd -> cmd */
     OP_LISTING = 18, /* imd -> cmd */
@@ -506,6 +508,26 @@ typedef struct OpDrainReply {
     uint64_t dead_ms; /* a client that is silent for so long is dead: who can, has asked by then */
 } OpDrainReply;
 
+/* All hosts that are being drained, and how far each is, in pages. */
+typedef struct DrainStatus {
+    Addr host; /* as in HostStatus */
+    OpDrainReply progress;
+    uint64_t limit;   /* OpDrain.rate */
+    uint64_t ahead;   /* bytes that are to be moved, as far as clients say it; with what is kept,
+                         unless it is dropped */
+    uint64_t pace;    /* so many bytes a second it becomes less; 0: not known */
+    uint64_t seconds; /* that this takes; 0: not known */
+} DrainStatus;
+enum { DRAINS_PAGE_MAX = 6 };
+typedef struct OpDrains {
+    uint64_t cursor; /* 0 starts; then OpDrainsReply.next */
+} OpDrains;
+typedef struct OpDrainsReply {
+    uint64_t next; /* 0: that was all */
+    uint32_t count;
+    DrainStatus drains[DRAINS_PAGE_MAX];
+} OpDrainsReply;
+
 /* The region directory in pages, in an order of its own: regions that come and go neither repeat
  * nor hide others. A page may be empty and not the last. */
 enum { REGIONS_PAGE_MAX = 16 };
@@ -537,6 +559,22 @@ typedef struct OpRegionsReply {
     uint32_t count;
     RegionStatus regions[REGIONS_PAGE_MAX];
 } OpRegionsReply;
+
+/* OP_COPIES: as OP_REGIONS, which older managers know, and with the same request; and which of them
+ * move, and which are copies of the same. */
+typedef struct RegionCopy {
+    RegionStatus region;
+    uint8_t leaves; /* 1: its host is being drained */
+    uint64_t piece; /* the same, only if they have the same piece of the same file: a client's are
+                       the copies of one region. It says nothing of the file, and is another one
+                       with each start of the manager */
+} RegionCopy;
+enum { COPIES_PAGE_MAX = 14 };
+typedef struct OpCopiesReply {
+    uint64_t next; /* as in OpRegionsReply */
+    uint32_t count;
+    RegionCopy copies[COPIES_PAGE_MAX];
+} OpCopiesReply;
 
 /* rmd's text about its host in pages. Each page says how long the whole text is and which page it
  * is. The text is the one made when somebody last asked for offset 0. A page shorter than
@@ -665,8 +703,12 @@ typedef struct OpFreeReply {
     X(take_reply, OpTakeReply)       \
     X(drain, OpDrain)                \
     X(drain_reply, OpDrainReply)     \
+    X(drains, OpDrains)              \
+    X(drains_reply, OpDrainsReply)   \
     X(regions, OpRegions)            \
     X(regions_reply, OpRegionsReply) \
+    X(copies, OpRegions)             \
+    X(copies_reply, OpCopiesReply)   \
     X(explain, OpExplain)            \
     X(explain_reply, OpExplainReply) \
     X(host, OpHost)                  \

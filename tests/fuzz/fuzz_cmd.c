@@ -96,6 +96,8 @@ static void note_reply(World *w, const uint8_t *payload, size_t len)
     OpMovesReply moves;
     OpDrainReply drain;
     OpRegionsReply regions;
+    OpDrainsReply drains;
+    OpCopiesReply copies;
     FUZZ_CHECK(wire_reply_decode(payload, len, &reply) == 0);
     FUZZ_CHECK(reply.status == STATUS_OK || reply.body_len == 0);
     if (reply.status != STATUS_OK)
@@ -116,6 +118,10 @@ static void note_reply(World *w, const uint8_t *payload, size_t len)
         FUZZ_CHECK(wire_drain_reply_decode(reply.body, reply.body_len, &drain) == 0);
     } else if (reply.op == OP_REGIONS) {
         FUZZ_CHECK(wire_regions_reply_decode(reply.body, reply.body_len, &regions) == 0);
+    } else if (reply.op == OP_COPIES) {
+        FUZZ_CHECK(wire_copies_reply_decode(reply.body, reply.body_len, &copies) == 0);
+    } else if (reply.op == OP_DRAINS) {
+        FUZZ_CHECK(wire_drains_reply_decode(reply.body, reply.body_len, &drains) == 0);
     } else if (reply.op == OP_BEAT || reply.op == OP_JOIN) {
         FUZZ_CHECK(wire_beat_reply_decode(reply.body, reply.body_len, &beat) == 0);
     }
@@ -380,8 +386,13 @@ static void step_tool(World *w)
     const OpRegions regions = {.cursor = (uint64_t)what << 55,
                                .host = what & 64 ? host : (Addr){0},
                                .client = what & 128 ? 1 : 0};
+    const OpDrains drains = {.cursor = what / 16};
     if (what % 4)
         request(w, tool, OP_DRAIN, body, wire_drain_encode(&drain, body));
+    else if (what % 8)
+        request(w, tool, OP_COPIES, body, wire_copies_encode(&regions, body));
+    else if (what % 16)
+        request(w, tool, OP_DRAINS, body, wire_drains_encode(&drains, body));
     else
         request(w, tool, OP_REGIONS, body, wire_regions_encode(&regions, body));
 }

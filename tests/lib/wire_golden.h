@@ -247,6 +247,30 @@ static const OpDrainReply golden_drain_reply = {.epoch = 0x6162636465666768,
                                                 .left_bytes = 0x88,
                                                 .copied_bytes = 0x99,
                                                 .dead_ms = 0x7530};
+static const OpDrains golden_drains = {0x0102030405060708};
+static const OpDrainsReply golden_drains_reply = {
+    .next = 0x0102030405060708,
+    .count = 1,
+    .drains = {{.host = {.kind = ADDR_IP4, .port = 9, .host = {10, 0, 0, 1}},
+                .progress = {.epoch = 0x6162636465666768,
+                             .state = DRAIN_ON,
+                             .listed = 1,
+                             .open_regions = 0x11,
+                             .open_bytes = 0x1122,
+                             .kept_regions = 0x22,
+                             .kept_bytes = 0x2233,
+                             .busy_regions = 0x33,
+                             .host_regions = 0x44,
+                             .clients = 0x55,
+                             .asking = 0x66,
+                             .refused = 0x77,
+                             .left_bytes = 0x88,
+                             .copied_bytes = 0x99,
+                             .dead_ms = 0x7530},
+                .limit = 0x1111,
+                .ahead = 0x2222,
+                .pace = 0x3333,
+                .seconds = 0x4444}}};
 static const OpRegions golden_regions = {
     .cursor = 0x0102030405060708,
     .host = {.kind = ADDR_IP4, .port = 9, .host = {10, 0, 0, 1}},
@@ -263,6 +287,19 @@ static const OpRegionsReply golden_regions_reply = {
                  .client = GOLDEN_ID,
                  .offset = 0x0000000200000000,
                  .len = 0x0000000001000000}}};
+static const OpCopiesReply golden_copies_reply = {
+    .next = 0x0102030405060708,
+    .count = 1,
+    .copies = {{.region = {.host = {.kind = ADDR_IP4, .port = 9, .host = {10, 0, 0, 1}},
+                           .region = 0x1112131415161718,
+                           .opening = 0x21222324,
+                           .use = REGION_USE_OPEN,
+                           .retain = 1,
+                           .client = GOLDEN_ID,
+                           .offset = 0x0000000200000000,
+                           .len = 0x0000000001000000},
+                .leaves = 1,
+                .piece = 0x3132333435363738}}};
 static const OpExplain golden_explain = {0x00000400};
 static const OpExplainReply golden_explain_reply = {
     .total = 0x0401, .version = 0x08070605, .len = 3, .text = {0xd1, 0xd2, 0xd3}};
@@ -420,6 +457,15 @@ static const WireGolden wire_goldens[] = {
      "3322000000000000 3300000000000000 4400000000000000 5500000000000000 6600000000000000 "
      "7700000000000000 8800000000000000 9900000000000000 3075000000000000",
      "................ .. .. zzzzzzzzzzzz"},
+    {"drains", "cursor", &golden_drains, "0807060504030201", ""},
+    {"drains_reply", "one host", &golden_drains_reply,
+     "0807060504030201 01000000 01 0900 00000000 0a000001000000000000000000000000 "
+     "6867666564636261 01 01 000000000000 1100000000000000 2211000000000000 2200000000000000 "
+     "3322000000000000 3300000000000000 4400000000000000 5500000000000000 6600000000000000 "
+     "7700000000000000 8800000000000000 9900000000000000 3075000000000000 "
+     "1111000000000000 2222000000000000 3333000000000000 4444000000000000",
+     "................ ........ .. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz "
+     "................ .. .. zzzzzzzzzzzz"},
     {"regions", "filtered", &golden_regions,
      "0807060504030201 01 0900 00000000 0a000001000000000000000000000000 1817161514131211",
      "................ .. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz"},
@@ -428,6 +474,14 @@ static const WireGolden wire_goldens[] = {
     {"regions_reply", "one region", &golden_regions_reply,
      "0807060504030201 01000000 01 0900 00000000 0a000001000000000000000000000000 "
      "1817161514131211 24232221 00 01 " HEX_ID "0000000002000000 0000000100000000",
+     "................ ........ .. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz"},
+    {"copies", "filtered", &golden_regions,
+     "0807060504030201 01 0900 00000000 0a000001000000000000000000000000 1817161514131211",
+     "................ .. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz"},
+    {"copies_reply", "one region", &golden_copies_reply,
+     "0807060504030201 01000000 01 0900 00000000 0a000001000000000000000000000000 "
+     "1817161514131211 24232221 00 01 " HEX_ID "0000000002000000 0000000100000000 "
+     "01 3837363534333231",
      "................ ........ .. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz"},
     {"explain", "offset", &golden_explain, "00040000", ""},
     {"explain_reply", "some", &golden_explain_reply, "01040000 05060708 03000000 d1d2d3", ""},

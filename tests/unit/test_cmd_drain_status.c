@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is shown of hosts that are taken out of service: in STATUS, in events. */
+/* What is shown of hosts that are taken out of service: in STATUS, DRAINS, EVENTS. */
 #include "cmd/metrics.h"
 #include "tests/lib/case.h"
 #include "tests/unit/cmd_fixture_drain.h"
@@ -94,6 +94,80 @@ TEST(status__counts_what_is_kept_as_to_be_copied)
     (void)drain(rig, leaves, DRAIN_START);
     rig_live(rig, 4);
     assert_string_equal(reason_of(rig), "it is being drained: 1 region is left; 4 KiB to copy");
+    rig_free(rig);
+}
+
+static OpDrainsReply drains_page(Rig *rig, uint64_t cursor)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    const OpDrains op = {.cursor = cursor};
+    OpDrainsReply ret;
+    WireReply reply;
+    uint64_t id = rig_request(rig, &rig->tool, &rig->tool_ids, OP_DRAINS, body,
+                              wire_drains_encode(&op, body));
+    numbers_end(&rig->tool_ids, id);
+    assert_int_equal(rig_replies(rig, &rig->tool, id, &reply), 1);
+    assert_int_equal(reply.status, STATUS_OK);
+    assert_int_equal(wire_drains_reply_decode(reply.body, reply.body_len, &ret), 0);
+    return ret;
+}
+
+TEST(drains__say_how_far_they_are)
+{
+    Rig *rig = rig_new();
+    FakeImd *leaves = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    (void)opened(rig, c, &open);
+    assert_int_equal(drains_page(rig, 0).count, 0);
+    (void)drain_with(rig, leaves, DRAIN_START, false, 5000);
+    for (unsigned i = 3; i > 0; i--) {
+        (void)moves(rig, c, i * 100 * KIB, 7, 0);
+        rig_live(rig, 10);
+    }
+    const OpDrainReply one = drain(rig, leaves, DRAIN_LOOK);
+    const OpDrainsReply all = drains_page(rig, 0);
+    assert_int_equal(all.count, 1);
+    assert_int_equal(all.next, 0);
+    const DrainStatus *d = &all.drains[0];
+    assert_true(addr_equal(&d->host, &leaves->session.peer));
+    assert_memory_equal(&d->progress, &one, sizeof one);
+    assert_int_equal(d->progress.open_regions, 1);
+    assert_int_equal(d->progress.asking, 1);
+    assert_int_equal(d->limit, 5000);
+    assert_int_equal(d->ahead, 100 * KIB);
+    assert_true(d->pace > 8 * KIB && d->pace < 13 * KIB);
+    assert_int_equal(d->seconds, (d->ahead + d->pace - 1) / d->pace);
+    (void)drain(rig, leaves, DRAIN_CANCEL);
+    assert_int_equal(drains_page(rig, 0).count, 0);
+    rig_free(rig);
+}
+
+/* Each is in one page only, also if others end meanwhile. */
+TEST(drains__come_in_pages)
+{
+    enum { COUNT = 2 * DRAINS_PAGE_MAX + 1 };
+    Rig *rig = rig_new();
+    FakeImd *imds[COUNT];
+    unsigned seen[COUNT] = {0}, pages = 0;
+    uint64_t cursor = 0;
+    for (unsigned i = 0; i < COUNT; i++) {
+        imds[i] = imd_up(rig, 64 * KIB);
+        (void)drain(rig, imds[i], DRAIN_START);
+    }
+    do {
+        const OpDrainsReply r = drains_page(rig, cursor);
+        for (uint32_t k = 0; k < r.count; k++)
+            for (unsigned i = 0; i < COUNT; i++)
+                seen[i] += addr_equal(&r.drains[k].host, &imds[i]->session.peer);
+        if (pages++ == 0)
+            (void)drain(rig, imds[0], DRAIN_CANCEL);
+        cursor = r.next;
+    } while (cursor != 0);
+    assert_int_equal(pages, 3);
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_int_equal(seen[i], 1);
+    assert_int_equal(drains_page(rig, UINT64_MAX).count, 0);
     rig_free(rig);
 }
 

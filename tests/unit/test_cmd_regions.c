@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* OP_REGIONS: the region directory, page by page. */
+/* OP_REGIONS, OP_COPIES: the region directory, page by page. */
 #include "base/bytes.h"
 #include "tests/lib/case.h"
-#include "tests/unit/cmd_fixture.h"
+#include "tests/unit/cmd_fixture_drain.h"
 
 enum { KIB = 1 << 10, LIST_MAX = 1100, PAGES_MAX = 200 };
 
@@ -117,6 +117,89 @@ TEST(regions__tell_no_secret)
         assert_true(reply.body[i] != 0xA7 && reply.body[i] != 0xB6 && reply.body[i] != 0xCA);
     rig_free(rig);
 }
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+/* All in one page. */
+static OpCopiesReply copies(Rig *rig, const OpRegions *op)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpCopiesReply ret;
+    WireReply reply;
+    uint64_t id =
+        rig_request(rig, &rig->tool, &rig->tool_ids, OP_COPIES, body, wire_copies_encode(op, body));
+    numbers_end(&rig->tool_ids, id);
+    assert_int_equal(rig_replies(rig, &rig->tool, id, &reply), 1);
+    assert_int_equal(reply.status, STATUS_OK);
+    assert_int_equal(wire_copies_reply_decode(reply.body, reply.body_len, &ret), 0);
+    assert_int_equal(ret.next, 0);
+    return ret;
+}
+
+static const RegionCopy *copy_of(const OpCopiesReply *r, const RegionAddress *a, const FakeImd *imd)
+{
+    for (uint32_t i = 0; i < r->count; i++)
+        if (r->copies[i].region.region == a->region &&
+            addr_equal(&r->copies[i].region.host, &imd->session.peer))
+            return &r->copies[i];
+    fail_msg("a region is not listed");
+    return NULL;
+}
+
+/* Regions of the same piece of the same file have the same number, others another one. */
+TEST(copies__say_which_belong_together)
+{
+    Rig *rig = rig_new();
+    FakeImd *a = imd_up(rig, 64 * KIB), *b = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    open.avoid_count = 1;
+    open.avoid[0] = b->session.peer_epoch;
+    const RegionAddress first = opened(rig, c, &open);
+    open.avoid[0] = a->session.peer_epoch;
+    const RegionAddress second = opened(rig, c, &open);
+    open.offset = 4 * KIB;
+    const RegionAddress next = opened(rig, c, &open);
+    open = open_of(2, 4 * KIB, 0);
+    open.avoid_count = 1;
+    open.avoid[0] = a->session.peer_epoch;
+    const RegionAddress other = opened(rig, c, &open);
+    const OpCopiesReply r = copies(rig, &(OpRegions){.cursor = 0});
+    assert_int_equal(r.count, 4);
+    const RegionCopy *f = copy_of(&r, &first, a);
+    assert_int_equal(f->region.use, REGION_USE_OPEN);
+    assert_int_equal(f->region.len, 4 * KIB);
+    assert_true(id128_equal(&f->region.client, &c->session.peer_id));
+    assert_int_equal(copy_of(&r, &second, b)->piece, f->piece);
+    assert_true(copy_of(&r, &next, b)->piece != f->piece);
+    assert_true(copy_of(&r, &other, b)->piece != f->piece);
+    assert_true(copy_of(&r, &other, b)->piece != copy_of(&r, &next, b)->piece);
+    assert_int_equal(copies(rig, &(OpRegions){.host = a->session.peer}).count, 1);
+    rig_free(rig);
+}
+
+TEST(copies__say_which_are_to_move)
+{
+    Rig *rig = rig_new();
+    FakeImd *a = imd_up(rig, 64 * KIB), *b = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    open.avoid_count = 1;
+    open.avoid[0] = b->session.peer_epoch;
+    const RegionAddress there = opened(rig, c, &open);
+    open.avoid[0] = a->session.peer_epoch;
+    const RegionAddress elsewhere = opened(rig, c, &open);
+    (void)drain(rig, a, DRAIN_START);
+    OpCopiesReply r = copies(rig, &(OpRegions){.cursor = 0});
+    assert_int_equal(copy_of(&r, &there, a)->leaves, 1);
+    assert_int_equal(copy_of(&r, &elsewhere, b)->leaves, 0);
+    (void)drain(rig, a, DRAIN_CANCEL);
+    r = copies(rig, &(OpRegions){.cursor = 0});
+    assert_int_equal(copy_of(&r, &there, a)->leaves, 0);
+    rig_free(rig);
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 TEST(regions__pages_have_all_once)
 {

@@ -492,6 +492,11 @@ TEST(ranges__drains_and_regions)
         {"regions_reply", "one region", "more than retain", USE + 1, "02", false},
         {"regions_reply", "one region", "no length", OFFSET + 8, ZERO8, false},
         {"regions_reply", "one region", "end past 2^64 - 1", OFFSET, "000000ffffffffff", false},
+        {"copies_reply", "one region", "not leaving", OFFSET + 16, "00", true},
+        {"copies_reply", "one region", "more than leaving", OFFSET + 16, "02", false},
+        {"copies_reply", "one region", "an unknown use", USE, "04", false},
+        {"drains_reply", "one host", "an unknown state", ENTRY + HOST + 8, "02", false},
+        {"drains_reply", "one host", "none of what follows", 8, "00000000", false},
     };
     CHECK_PATCHES(patches);
 }
@@ -615,6 +620,16 @@ TEST(full__largest_lists_fit_a_body)
         regions.regions[i] = (RegionStatus){.host = addr_sim((uint16_t)i, 7), .len = i + 1};
     check_full("regions_reply", &regions, 12 + REGIONS_PAGE_MAX * 69);
 
+    OpCopiesReply copies = {.count = COPIES_PAGE_MAX};
+    for (unsigned i = 0; i < COPIES_PAGE_MAX; i++)
+        copies.copies[i].region = regions.regions[i];
+    check_full("copies_reply", &copies, 12 + COPIES_PAGE_MAX * 78);
+
+    OpDrainsReply drains = {.count = DRAINS_PAGE_MAX};
+    for (unsigned i = 0; i < DRAINS_PAGE_MAX; i++)
+        drains.drains[i].host = addr_sim((uint16_t)i, 7);
+    check_full("drains_reply", &drains, 12 + DRAINS_PAGE_MAX * 167);
+
     OpExplainReply page = {.total = EXPLAIN_MAX, .len = EXPLAIN_PAGE_MAX};
     memset(page.text, 'a', sizeof page.text);
     check_full("explain_reply", &page, 12 + EXPLAIN_PAGE_MAX);
@@ -657,6 +672,8 @@ TEST(full__one_element_more_is_refused)
     check_one_too_many("events_reply", "one event", 16, 20, 63, EVENTS_PAGE_MAX);
     check_one_too_many("moves_reply", "two hosts", 8, 12, 8, MOVES_MAX);
     check_one_too_many("regions_reply", "one region", 8, 12, 69, REGIONS_PAGE_MAX);
+    check_one_too_many("copies_reply", "one region", 8, 12, 78, COPIES_PAGE_MAX);
+    check_one_too_many("drains_reply", "one host", 8, 12, 167, DRAINS_PAGE_MAX);
     check_one_too_many("join", "two threads", 48, 52, 2, JOIN_PORTS_MAX);
     check_one_too_many("listing", "one released", 52, 64, 122, LISTING_MAX);
 }
