@@ -4,8 +4,8 @@
 #include <inttypes.h>
 
 #include "base/num.h"
-#include "base/parse.h"
 #include "base/time.h"
+#include "tools/drain_words.h"
 
 const char *drain_verdict_text(enum DrainVerdict v)
 {
@@ -19,24 +19,19 @@ const char *drain_verdict_text(enum DrainVerdict v)
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-static uint64_t left_there(const OpDrainReply *r)
-{
-    return r->open_regions + r->kept_regions + r->busy_regions;
-}
-
 /* Only what both the manager and the host say. */
 static bool is_done(const OpDrainReply *r)
 {
-    return r->listed && left_there(r) == 0 && r->host_regions == 0;
+    return r->listed && drain_left_there(r) == 0 && r->host_regions == 0;
 }
 
 /* Anything that shows that there is still something to wait for. */
 static bool got_on(const OpDrainReply *before, const OpDrainReply *now)
 {
-    return left_there(now) < left_there(before) || now->host_regions < before->host_regions ||
-           now->open_regions < before->open_regions || now->left_bytes != before->left_bytes ||
-           now->copied_bytes != before->copied_bytes || now->asking > before->asking ||
-           now->listed != before->listed;
+    return drain_left_there(now) < drain_left_there(before) ||
+           now->host_regions < before->host_regions || now->open_regions < before->open_regions ||
+           now->left_bytes != before->left_bytes || now->copied_bytes != before->copied_bytes ||
+           now->asking > before->asking || now->listed != before->listed;
 }
 
 /* A program that is silent for dead_ms is dead. Somewhat later its regions have been freed, and all
@@ -53,7 +48,7 @@ static bool is_overdue(const DrainJudge *j, uint64_t since_ns, uint64_t now_ns)
 static bool is_stuck(const DrainJudge *j, uint64_t now_ns)
 {
     const OpDrainReply *r = &j->last;
-    if (r->listed && r->kept_regions > 0 && left_there(r) == r->kept_regions && j->kept_stay)
+    if (r->listed && r->kept_regions > 0 && drain_left_there(r) == r->kept_regions && j->kept_stay)
         return true;
     return r->asking <= r->refused && is_overdue(j, j->moved_ns, now_ns);
 }
@@ -113,52 +108,24 @@ uint64_t drain_rate(const DrainJudge *j)
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-static void say_count(GString *out, uint64_t n, const char *one, const char *many)
-{
-    g_string_append_printf(out, "%" PRIu64 " %s", n, n == 1 ? one : many);
-}
-
 static void say_left(const DrainJudge *j, GString *out)
 {
-    say_count(out, left_there(&j->last), "region was", "regions were");
+    drain_say_count(out, drain_left_there(&j->last), "region was", "regions were");
     g_string_append(out, " left there");
-}
-
-static void say_size(GString *out, uint64_t bytes)
-{
-    char text[32];
-    g_string_append(out, format_size(bytes, text, sizeof text));
 }
 
 /* "3 regions (12.0 MiB)" */
 static void say_regions(GString *out, uint64_t n, uint64_t bytes)
 {
-    say_count(out, n, "region (", "regions (");
-    say_size(out, bytes);
+    drain_say_count(out, n, "region (", "regions (");
+    drain_say_size(out, bytes);
     g_string_append_c(out, ')');
 }
 
-static uint64_t seconds_left(const DrainJudge *j)
+static DrainSpeed speed(const DrainJudge *j)
 {
-    const uint64_t rate = drain_rate(j);
-    return rate ? (j->last.left_bytes + rate - 1) / rate : 0;
-}
-
-static void say_speed(const DrainJudge *j, GString *out)
-{
-    char text[32];
-    const OpDrainReply *r = &j->last;
-    if (r->left_bytes == 0)
-        return;
-    g_string_append(out, "; ");
-    say_size(out, r->left_bytes);
-    g_string_append(out, " to copy");
-    if (drain_rate(j) == 0)
-        return;
-    g_string_append(out, ", ");
-    say_size(out, drain_rate(j));
-    g_string_append_printf(out, "/s, %s",
-                           format_time(seconds_left(j) * NS_PER_S, text, sizeof text));
+    const uint64_t rate = drain_rate(j), left = j->last.left_bytes;
+    return (DrainSpeed){left, rate, rate ? left / rate + (left % rate > 0) : 0};
 }
 
 void drain_say_progress(const DrainJudge *j, GString *out)
@@ -173,32 +140,22 @@ void drain_say_progress(const DrainJudge *j, GString *out)
         g_string_append(out, "the manager waits for the list of its regions");
         return;
     }
-    say_count(out, left_there(r), "region left", "regions left");
-    if (r->open_regions > 0) {
-        g_string_append(out, " (");
-        say_size(out, r->open_bytes);
-        g_string_append(out, " open, ");
-        say_count(out, r->clients, "program)", "programs)");
-    }
-    if (r->kept_regions > 0)
-        g_string_append_printf(out, "; %" PRIu64 " kept", r->kept_regions);
-    if (r->busy_regions > 0)
-        g_string_append_printf(out, "; %" PRIu64 " under way", r->busy_regions);
-    say_speed(j, out);
+    const DrainSpeed fast = speed(j);
+    drain_say_left(r, &fast, out);
 }
 
 static void say_why_open(const OpDrainReply *r, GString *out)
 {
     if (r->clients > r->asking) {
         g_string_append(out, "  ");
-        say_count(out, r->clients - r->asking, "program does", "programs do");
+        drain_say_count(out, r->clients - r->asking, "program does", "programs do");
         g_string_append(out,
                         " not move what is open there: it uses an older libdodo, or does not run "
                         "on: end it, or wait until it ends\n");
     }
     if (r->refused > 0) {
         g_string_append(out, "  ");
-        say_count(out, r->refused, "program finds", "programs find");
+        drain_say_count(out, r->refused, "program finds", "programs find");
         g_string_append(out,
                         " no room on other hosts: let more hosts lend memory, or end programs\n");
     }
@@ -223,10 +180,10 @@ static void say_why_others(const DrainJudge *j, GString *out)
     }
     if (r->busy_regions > 0) {
         g_string_append(out, "  ");
-        say_count(out, r->busy_regions, "region is", "regions are");
+        drain_say_count(out, r->busy_regions, "region is", "regions are");
         g_string_append(out, " being opened, closed or freed, and the host does not answer that\n");
     }
-    if (r->listed && left_there(r) == 0)
+    if (r->listed && drain_left_there(r) == 0)
         g_string_append_printf(
             out,
             "  the host says that it has %" PRIu64
@@ -237,7 +194,7 @@ static void say_why_others(const DrainJudge *j, GString *out)
 static void say_stuck(const DrainJudge *j, GString *out)
 {
     g_string_append_printf(out, "%s: not done, ", j->host);
-    say_count(out, left_there(&j->last), "region is", "regions are");
+    drain_say_count(out, drain_left_there(&j->last), "region is", "regions are");
     g_string_append(out, " left there\n");
     say_why_open(&j->last, out);
     say_why_others(j, out);
@@ -286,19 +243,9 @@ void drain_say_end(const DrainJudge *j, enum DrainVerdict v, GString *out)
 
 void drain_say_json(const DrainJudge *j, enum DrainVerdict v, GString *out)
 {
-    const OpDrainReply *r = &j->last;
+    const DrainSpeed fast = speed(j);
     g_string_append_printf(out, "{\"host\":\"%s\",\"state\":\"%s\",\"epoch\":\"%016" PRIx64 "\"",
                            j->host, drain_verdict_text(v), j->epoch);
-    g_string_append_printf(out,
-                           ",\"listed\":%s,\"open_regions\":%" PRIu64 ",\"open_bytes\":%" PRIu64
-                           ",\"kept_regions\":%" PRIu64 ",\"kept_bytes\":%" PRIu64
-                           ",\"busy_regions\":%" PRIu64 ",\"host_regions\":%" PRIu64,
-                           r->listed ? "true" : "false", r->open_regions, r->open_bytes,
-                           r->kept_regions, r->kept_bytes, r->busy_regions, r->host_regions);
-    g_string_append_printf(out,
-                           ",\"clients\":%" PRIu64 ",\"asking\":%" PRIu64 ",\"refused\":%" PRIu64
-                           ",\"left_bytes\":%" PRIu64 ",\"copied_bytes\":%" PRIu64
-                           ",\"bytes_per_second\":%" PRIu64 ",\"seconds_left\":%" PRIu64 "}\n",
-                           r->clients, r->asking, r->refused, r->left_bytes, r->copied_bytes,
-                           drain_rate(j), seconds_left(j));
+    drain_say_members(&j->last, &fast, out);
+    g_string_append(out, "}\n");
 }

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/drain_words.h"
+
+#include <inttypes.h>
+
+#include "base/parse.h"
+#include "base/time.h"
+
+uint64_t drain_left_there(const OpDrainReply *r)
+{
+    return r->open_regions + r->kept_regions + r->busy_regions;
+}
+
+void drain_say_count(GString *out, uint64_t n, const char *one, const char *many)
+{
+    g_string_append_printf(out, "%" PRIu64 " %s", n, n == 1 ? one : many);
+}
+
+void drain_say_size(GString *out, uint64_t bytes)
+{
+    char text[32];
+    g_string_append(out, format_size(bytes, text, sizeof text));
+}
+
+static void say_speed(const DrainSpeed *s, GString *out)
+{
+    char text[32];
+    if (s->to_copy_bytes == 0)
+        return;
+    g_string_append(out, "; ");
+    drain_say_size(out, s->to_copy_bytes);
+    g_string_append(out, " to copy");
+    if (s->bytes_per_second == 0)
+        return;
+    g_string_append(out, ", ");
+    drain_say_size(out, s->bytes_per_second);
+    g_string_append_printf(out, "/s, %s",
+                           format_time(s->seconds_left * NS_PER_S, text, sizeof text));
+}
+
+void drain_say_left(const OpDrainReply *r, const DrainSpeed *s, GString *out)
+{
+    drain_say_count(out, drain_left_there(r), "region left", "regions left");
+    if (r->open_regions > 0) {
+        g_string_append(out, " (");
+        drain_say_size(out, r->open_bytes);
+        g_string_append(out, " open, ");
+        drain_say_count(out, r->clients, "program)", "programs)");
+    }
+    if (r->kept_regions > 0)
+        g_string_append_printf(out, "; %" PRIu64 " kept", r->kept_regions);
+    if (r->busy_regions > 0)
+        g_string_append_printf(out, "; %" PRIu64 " under way", r->busy_regions);
+    say_speed(s, out);
+}
+
+void drain_say_members(const OpDrainReply *r, const DrainSpeed *s, GString *out)
+{
+    g_string_append_printf(out,
+                           ",\"listed\":%s,\"open_regions\":%" PRIu64 ",\"open_bytes\":%" PRIu64
+                           ",\"kept_regions\":%" PRIu64 ",\"kept_bytes\":%" PRIu64
+                           ",\"busy_regions\":%" PRIu64 ",\"host_regions\":%" PRIu64,
+                           r->listed ? "true" : "false", r->open_regions, r->open_bytes,
+                           r->kept_regions, r->kept_bytes, r->busy_regions, r->host_regions);
+    g_string_append_printf(out,
+                           ",\"clients\":%" PRIu64 ",\"asking\":%" PRIu64 ",\"refused\":%" PRIu64
+                           ",\"left_bytes\":%" PRIu64 ",\"copied_bytes\":%" PRIu64
+                           ",\"bytes_per_second\":%" PRIu64 ",\"seconds_left\":%" PRIu64,
+                           r->clients, r->asking, r->refused, r->left_bytes, r->copied_bytes,
+                           s->bytes_per_second, s->seconds_left);
+}
