@@ -39,27 +39,26 @@ void cmd_drain_parts(Host *h)
 }
 
 /* "; 40 MiB to copy, 20 MiB/s, 2s" */
-static void say_ahead(const DrainAhead *a, char *text, size_t cap)
+static void say_ahead(const Manager *m, const Host *h, char *text, size_t cap)
 {
     char left[32], rate[32], time[32];
+    const uint64_t ahead = cmd_drain_ahead(m, h), pace = cmd_drain_pace(m, h);
+    const uint64_t seconds = min_u64(cmd_drain_seconds(ahead, pace), SECONDS_MAX);
+    (void)format_size(ahead, left, sizeof left);
+    (void)format_size(pace, rate, sizeof rate);
+    (void)format_time(seconds * NS_PER_S, time, sizeof time);
     *text = '\0';
-    if (a->left_bytes == 0)
-        return;
-    (void)format_size(a->left_bytes, left, sizeof left);
-    (void)format_size(a->bytes_per_second, rate, sizeof rate);
-    (void)format_time(min_u64(a->seconds, SECONDS_MAX) * NS_PER_S, time, sizeof time);
-    if (a->bytes_per_second > 0)
+    if (ahead > 0 && pace > 0)
         (void)snprintf(text, cap, "; %s to copy, %s/s, %s", left, rate, time);
-    else
+    else if (ahead > 0)
         (void)snprintf(text, cap, "; %s to copy", left);
 }
 
 void cmd_drain_reason(const Manager *m, const Host *h, Reason *ret)
 {
     const uint64_t left = left_there(h);
-    const DrainAhead ahead = cmd_drain_ahead(m, h);
     char text[192] = "it is being drained: nothing is left", more[112];
-    say_ahead(&ahead, more, sizeof more);
+    say_ahead(m, h, more, sizeof more);
     if (left == 0 && !h->listed)
         (void)snprintf(text, sizeof text, "it is being drained: its regions are not known yet");
     else if (left > 0)

@@ -25,6 +25,11 @@ static bool any_due(const Manager *m)
     return false;
 }
 
+uint64_t cmd_drain_kept(const Host *h)
+{
+    return h->drain.drop ? 0 : h->has.kept_bytes;
+}
+
 void cmd_drain_paces_tick(Manager *m)
 {
     uint64_t left_bytes[DRAINS_MAX] = {0};
@@ -43,9 +48,12 @@ void cmd_drain_paces_tick(Manager *m)
 }
 
 /* Since what is left was most: it grows when a client has just found what it has there. */
-static uint64_t pace_of(const DrainPace *p)
+uint64_t cmd_drain_pace(const Manager *m, const Host *h)
 {
+    const DrainPace *p = &m->paces[h->drain.place];
     const unsigned first = p->taken > PACE_SAMPLES ? p->taken - PACE_SAMPLES : 0;
+    if (!h->drain.on || p->taken == 0)
+        return 0;
     const DrainSample *peak = &p->of[first % PACE_SAMPLES];
     const DrainSample *last = &p->of[(p->taken - 1) % PACE_SAMPLES];
     for (unsigned i = first; i < p->taken; i++)
@@ -58,16 +66,13 @@ static uint64_t pace_of(const DrainPace *p)
     return pace < (double)INT64_MAX ? (uint64_t)pace : INT64_MAX;
 }
 
-DrainAhead cmd_drain_ahead(const Manager *m, const Host *h)
+uint64_t cmd_drain_ahead(const Manager *m, const Host *h)
 {
     const DrainPace *p = &m->paces[h->drain.place];
-    DrainAhead ret = {.left_bytes = 0};
-    if (!h->drain.on || p->taken == 0)
-        return ret;
-    ret.left_bytes = p->of[(p->taken - 1) % PACE_SAMPLES].left_bytes;
-    ret.bytes_per_second = pace_of(p);
-    if (ret.bytes_per_second > 0)
-        ret.seconds =
-            ret.left_bytes / ret.bytes_per_second + (ret.left_bytes % ret.bytes_per_second > 0);
-    return ret;
+    return h->drain.on && p->taken > 0 ? p->of[(p->taken - 1) % PACE_SAMPLES].left_bytes : 0;
+}
+
+uint64_t cmd_drain_seconds(uint64_t bytes, uint64_t pace)
+{
+    return pace > 0 ? bytes / pace + (bytes % pace > 0) : 0;
 }

@@ -5,15 +5,13 @@
 
 static DrainStatus status_of(const Manager *m, const Host *h)
 {
-    const DrainAhead a = cmd_drain_ahead(m, h);
-    return (DrainStatus){
-        .host = h->address,
-        .progress = cmd_drain_look(m, h),
-        .limit = h->drain.rate,
-        .ahead = a.left_bytes,
-        .pace = a.bytes_per_second,
-        .seconds = a.seconds,
-    };
+    DrainStatus ret = {.host = h->address,
+                       .progress = cmd_drain_look(m, h),
+                       .limit = h->drain.rate,
+                       .pace = cmd_drain_pace(m, h)};
+    ret.ahead = ret.progress.left_bytes + cmd_drain_kept(h);
+    ret.seconds = cmd_drain_seconds(ret.ahead, ret.pace);
+    return ret;
 }
 
 /* It changes nothing, so that a repeat may as well be answered again. */

@@ -372,12 +372,12 @@ bool cmd_drain_check_client(const Manager *m, const CmdClient *c);
 
 /* ---- drain_pace.c: how fast drains get on ---- */
 void cmd_drain_paces_tick(Manager *m);
-/* As it was when it was looked at last. */
-typedef struct DrainAhead {
-    uint64_t left_bytes; /* to move, as far as clients say it; with all that is kept */
-    uint64_t bytes_per_second, seconds; /* until nothing is left; 0: not known */
-} DrainAhead;
-DrainAhead cmd_drain_ahead(const Manager *m, const Host *h);
+/* Bytes that are to be moved, as it was when that was looked at last. */
+uint64_t cmd_drain_ahead(const Manager *m, const Host *h);
+uint64_t cmd_drain_kept(const Host *h); /* of them, those that are kept, unless they are dropped */
+/* So many bytes a second it has become less of late; how long @bytes take then. 0: not known. */
+uint64_t cmd_drain_pace(const Manager *m, const Host *h);
+uint64_t cmd_drain_seconds(uint64_t bytes, uint64_t pace);
 
 /* ---- regions.c: the region directory ---- */
 Region *cmd_region_find(const Manager *m, const Host *h, uint64_t region);
