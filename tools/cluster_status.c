@@ -33,6 +33,35 @@ static int fetch_page(ClusterStatus *s, ToolClient *c, char *error)
     return s->last.next == 0;
 }
 
+static int fetch_drains_page(GArray *drains, ToolClient *c, OpDrains *ask, char *error)
+{
+    OpDrainsReply reply;
+    uint8_t body[WIRE_BODY_MAX];
+    int res = tool_client_ask(c, OP_DRAINS, body, wire_drains_encode(ask, body), error);
+    if (res == -EPROTO && c->request.status == STATUS_DENIED)
+        return 1;
+    if (res < 0)
+        return res;
+    if (wire_drains_reply_decode(c->request.answer, c->request.answer_len, &reply) != 0 ||
+        (reply.next != 0 && reply.next <= ask->cursor)) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "the answer made no sense: is that a manager?");
+        return -EPROTO;
+    }
+    g_array_append_vals(drains, reply.drains, reply.count);
+    ask->cursor = reply.next;
+    return 0;
+}
+
+int cluster_drains_fetch(GArray *drains, ToolClient *manager, char error[CONFIG_ERROR_MAX])
+{
+    OpDrains ask = {.cursor = 0};
+    int res;
+    do
+        res = fetch_drains_page(drains, manager, &ask, error);
+    while (res == 0 && ask.cursor != 0 && drains->len < HOSTS_MAX);
+    return res;
+}
+
 int cluster_status_fetch(ClusterStatus *s, ToolClient *manager, char error[CONFIG_ERROR_MAX])
 {
     int res = 0;

@@ -17,5 +17,8 @@ void cluster_status_init(ClusterStatus *s);
 void cluster_status_deinit(ClusterStatus *s);
 /* All of it, again. 0; -errno, and @error says what to fix. */
 int cluster_status_fetch(ClusterStatus *s, ToolClient *manager, char error[CONFIG_ERROR_MAX]);
+/* Appends the hosts that are being drained, as DrainStatus. 0; 1: the manager is older, and does
+ * not say; -errno, and @error says what to fix. */
+int cluster_drains_fetch(GArray *drains, ToolClient *manager, char error[CONFIG_ERROR_MAX]);
 
 #endif

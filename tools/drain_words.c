@@ -69,3 +69,58 @@ void drain_say_members(const OpDrainReply *r, const DrainSpeed *s, GString *out)
                            r->clients, r->asking, r->refused, r->left_bytes, r->copied_bytes,
                            s->bytes_per_second, s->seconds_left);
 }
+
+/* ---- dodo status ------------------------------------------------------------------------------
+ */
+
+/* Which programs move what they have there, and which do not. */
+static void say_programs(const OpDrainReply *r, GString *out)
+{
+    if (r->asking > 0) {
+        g_string_append(out, "; ");
+        drain_say_count(out, r->asking, "program moves its regions", "programs move their regions");
+    }
+    if (r->clients > r->asking) {
+        g_string_append(out, "; ");
+        drain_say_count(out, r->clients - r->asking, "program does not move its regions yet",
+                        "programs do not move their regions yet");
+    }
+    if (r->refused > 0) {
+        g_string_append(out, "; ");
+        drain_say_count(out, r->refused, "finds no room", "find no room");
+    }
+}
+
+static DrainSpeed speed(const DrainStatus *d)
+{
+    return (DrainSpeed){d->ahead, d->pace, d->seconds};
+}
+
+void drain_status_say(const DrainStatus *d, GString *out)
+{
+    char host[ADDR_TEXT_MAX], limit[32];
+    const DrainSpeed fast = speed(d);
+    g_string_append_printf(out, "%s is being drained: ", addr_format(&d->host, host, sizeof host));
+    if (!d->progress.listed) {
+        g_string_append(out, "the manager waits for the list of its regions");
+        return;
+    }
+    drain_say_left(&d->progress, &fast, out);
+    if (d->limit > 0)
+        g_string_append_printf(out, " (at most %s/s)", format_size(d->limit, limit, sizeof limit));
+    say_programs(&d->progress, out);
+}
+
+void drain_status_say_json(const DrainStatus *d, GString *out)
+{
+    char host[ADDR_TEXT_MAX];
+    const OpDrainReply *r = &d->progress;
+    const DrainSpeed fast = speed(d);
+    const bool done = r->listed && drain_left_there(r) == 0 && r->host_regions == 0;
+    g_string_append_printf(out, "{\"host\":\"%s\",\"state\":\"%s\",\"epoch\":\"%016" PRIx64 "\"",
+                           addr_format(&d->host, host, sizeof host), done ? "done" : "draining",
+                           r->epoch);
+    drain_say_members(r, &fast, out);
+    g_string_append_printf(out, ",\"to_copy_bytes\":%" PRIu64 ",\"rate\":%" PRIu64 "}", d->ahead,
+                           d->limit);
+}

@@ -25,4 +25,8 @@ void drain_say_left(const OpDrainReply *r, const DrainSpeed *s, GString *out);
 /* Appends members of an object of JSON, from "listed" on, each with a comma before it. */
 void drain_say_members(const OpDrainReply *r, const DrainSpeed *s, GString *out);
 
+/* Of one host, as dodo status shows it: a line without its end; an object of JSON. */
+void drain_status_say(const DrainStatus *d, GString *out);
+void drain_status_say_json(const DrainStatus *d, GString *out);
+
 #endif

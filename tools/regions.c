@@ -13,6 +13,7 @@
 #include "proto/conf/defaults.h"
 #include "tools/client.h"
 #include "tools/command.h"
+#include "tools/copies.h"
 
 enum {
     REGIONS_MAX = 1 << 25, /* more than any manager has: one that never ends its list */
@@ -23,6 +24,11 @@ typedef struct RegionsOptions {
     ToolOptions tool; /* first */
     char *client, *host;
 } RegionsOptions;
+
+typedef struct RegionList {
+    GArray *rows; /* of RegionRow */
+    bool copies_known;
+} RegionList;
 
 #define FIELD(name) offsetof(RegionsOptions, name)
 static const ConfigKey keys[] = {
@@ -40,57 +46,94 @@ static const ConfigProgram program = {
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* Cursors grow, or the manager could keep us for ever. */
-static int fetch_page(ToolClient *c, OpRegions *op, GArray *regions, char *error)
+/* A page of COPIES, or of REGIONS: older managers know that alone. */
+static int decode(const Request *answer, bool copies, GArray *rows, uint64_t *ret_next)
 {
-    OpRegionsReply reply;
+    OpCopiesReply c = {.count = 0};
+    OpRegionsReply r = {.count = 0};
+    const int res = copies ? wire_copies_reply_decode(answer->answer, answer->answer_len, &c)
+                           : wire_regions_reply_decode(answer->answer, answer->answer_len, &r);
+    for (uint32_t i = 0; res == 0 && i < c.count; i++) {
+        const RegionRow row = {
+            .region = c.copies[i].region, .leaves = c.copies[i].leaves, .piece = c.copies[i].piece};
+        g_array_append_val(rows, row);
+    }
+    for (uint32_t i = 0; res == 0 && i < r.count; i++) {
+        const RegionRow row = {.region = r.regions[i]};
+        g_array_append_val(rows, row);
+    }
+    *ret_next = copies ? c.next : r.next;
+    return res;
+}
+
+/* Cursors grow, or the manager could keep us for ever. 1: it knows no COPIES. */
+static int fetch_page(ToolClient *c, OpRegions *op, bool copies, GArray *rows, char *error)
+{
+    uint64_t next;
     uint8_t body[WIRE_BODY_MAX];
-    int res = tool_client_ask(c, OP_REGIONS, body, wire_regions_encode(op, body), error);
+    int res = tool_client_ask(c, copies ? OP_COPIES : OP_REGIONS, body,
+                              wire_regions_encode(op, body), error);
+    if (res == -EPROTO && copies && c->request.status == STATUS_DENIED)
+        return 1;
     if (res < 0)
         return res;
-    if (wire_regions_reply_decode(c->request.answer, c->request.answer_len, &reply) != 0 ||
-        (reply.next != 0 && reply.next <= op->cursor) || regions->len > REGIONS_MAX) {
+    if (decode(&c->request, copies, rows, &next) != 0 || (next != 0 && next <= op->cursor) ||
+        rows->len > REGIONS_MAX) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "the answer made no sense: is that a manager?");
         return -EPROTO;
     }
-    g_array_append_vals(regions, reply.regions, reply.count);
-    op->cursor = reply.next;
+    op->cursor = next;
     return 0;
 }
 
-static int fetch(ToolClient *c, OpRegions op, GArray *regions, char *error)
+static int fetch(ToolClient *c, OpRegions op, bool copies, GArray *rows, char *error)
 {
     int res;
     op.cursor = 0;
     do
-        res = fetch_page(c, &op, regions, error);
+        res = fetch_page(c, &op, copies, rows, error);
     while (res == 0 && op.cursor != 0);
     return res;
 }
 
-/* Of each address that the host's name has. */
+static bool is_on(const RegionStatus *r, const Resolved *hosts)
+{
+    bool is = hosts->count == 0;
+    for (unsigned i = 0; i < hosts->count; i++)
+        is |= addr_equal(&r->host, &hosts->found[i]);
+    return is;
+}
+
+/* Of each address that the host's name has. Copies of what is there are elsewhere: all are looked
+ * at, and then those that nobody wants to see are left out. */
 static int fetch_all(const RegionsOptions *o, const OpRegions *op, const Resolved *hosts,
-                     GArray *regions, char *error)
+                     RegionList *ret, char *error)
 {
     ToolClient c;
     OpRegions one = *op;
     int res = tool_client_open_manager(&c, &o->tool, NULL, error);
     if (res < 0)
         return res;
-    if (hosts->count == 0)
-        res = fetch(&c, one, regions, error);
-    for (unsigned i = 0; res == 0 && i < hosts->count; i++) {
+    res = fetch(&c, one, true, ret->rows, error);
+    ret->copies_known = res == 0;
+    if (res == 1 && hosts->count == 0)
+        res = fetch(&c, one, false, ret->rows, error);
+    for (unsigned i = 0; !ret->copies_known && res >= 0 && i < hosts->count; i++) {
         one.host = hosts->found[i];
-        res = fetch(&c, one, regions, error);
+        res = fetch(&c, one, false, ret->rows, error);
     }
     tool_client_close(&c);
+    copies_count((RegionRow *)(void *)ret->rows->data, ret->rows->len);
+    for (guint i = ret->rows->len; i-- > 0;)
+        if (!is_on(&g_array_index(ret->rows, RegionRow, i).region, hosts))
+            g_array_remove_index_fast(ret->rows, i);
     return res;
 }
 
 /* By host, then as their imds count them. */
 static int compare(const void *a, const void *b)
 {
-    const RegionStatus *x = a, *y = b;
+    const RegionStatus *x = &((const RegionRow *)a)->region, *y = &((const RegionRow *)b)->region;
     const int by_host = memcmp(x->host.host, y->host.host, sizeof x->host.host);
     const int by_port = (x->host.port > y->host.port) - (x->host.port < y->host.port);
     return by_host   ? by_host
@@ -106,39 +149,61 @@ static const char *client_text(const RegionStatus *r, char buf[ID_DIGITS + 1])
     return id128_is_null(&r->client) ? "" : buf;
 }
 
-static void print_json(const GArray *regions)
+static void print_json(const RegionList *l)
 {
     char host[ADDR_TEXT_MAX], client[ID_DIGITS + 1];
     (void)fputs("{\"regions\":[", stdout);
-    for (guint i = 0; i < regions->len; i++) {
-        const RegionStatus *r = &g_array_index(regions, RegionStatus, i);
+    for (guint i = 0; i < l->rows->len; i++) {
+        const RegionRow *row = &g_array_index(l->rows, RegionRow, i);
+        const RegionStatus *r = &row->region;
         printf("%s{\"host\":\"%s\",\"region\":\"%" PRIu64 "\",\"opening\":%" PRIu32
                ",\"state\":\"%s\",\"client\":\"%s\",\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64
-               ",\"retain\":%s}",
+               ",\"retain\":%s",
                i ? "," : "", addr_format(&r->host, host, sizeof host), r->region, r->opening,
                region_use_text(r->use), client_text(r, client), r->offset, r->len,
                r->retain ? "true" : "false");
+        if (l->copies_known)
+            printf(",\"copies\":%u,\"leaves\":%s", row->copies, row->leaves ? "true" : "false");
+        (void)putchar('}');
     }
     (void)fputs("]}\n", stdout);
 }
 
-static void print_table(const GArray *regions)
+static void print_row(const RegionRow *row)
 {
-    char host[ADDR_TEXT_MAX], client[ID_DIGITS + 1], size[32];
+    char host[ADDR_TEXT_MAX], client[ID_DIGITS + 1], size[32], copies[16] = "-";
+    const RegionStatus *r = &row->region;
+    const char *whose = client_text(r, client), *mark = copies_mark(row);
+    if (row->copies > 0)
+        (void)snprintf(copies, sizeof copies, "%u", row->copies);
+    printf("%-24s %10" PRIu64 " %-8s %-16s %10s %18" PRIu64 " %6s%s%s\n",
+           addr_format(&r->host, host, sizeof host), r->region, region_use_text(r->use),
+           *whose ? whose : "-", format_size(r->len, size, sizeof size), r->offset, copies,
+           *mark ? "  " : "", mark);
+}
+
+static void print_table(const RegionList *l)
+{
+    char size[32];
     uint64_t bytes = 0;
-    if (regions->len)
-        printf("%-24s %10s %-8s %-16s %10s %18s\n", "HOST", "REGION", "STATE", "CLIENT", "SIZE",
-               "OFFSET");
-    for (guint i = 0; i < regions->len; i++) {
-        const RegionStatus *r = &g_array_index(regions, RegionStatus, i);
-        const char *whose = client_text(r, client);
-        printf("%-24s %10" PRIu64 " %-8s %-16s %10s %18" PRIu64 "\n",
-               addr_format(&r->host, host, sizeof host), r->region, region_use_text(r->use),
-               *whose ? whose : "-", format_size(r->len, size, sizeof size), r->offset);
-        bytes += r->len;
+    unsigned leave = 0, doubled = 0;
+    if (l->rows->len)
+        printf("%-24s %10s %-8s %-16s %10s %18s %6s\n", "HOST", "REGION", "STATE", "CLIENT", "SIZE",
+               "OFFSET", "COPIES");
+    for (guint i = 0; i < l->rows->len; i++) {
+        const RegionRow *row = &g_array_index(l->rows, RegionRow, i);
+        print_row(row);
+        bytes += row->region.len;
+        leave += *copies_mark(row) != '\0';
+        doubled += row->copies > 1;
     }
-    printf("%u region%s, %s\n", regions->len, regions->len == 1 ? "" : "s",
+    printf("%u region%s, %s", l->rows->len, l->rows->len == 1 ? "" : "s",
            format_size(bytes, size, sizeof size));
+    if (doubled > 0)
+        printf("; %u with another copy", doubled);
+    if (leave > 0)
+        printf("; %u to move", leave);
+    (void)putchar('\n');
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -172,11 +237,12 @@ static enum ConfigOutcome take_client(const char *text, uint64_t *ret, char *err
 static int regions(const RegionsOptions *o, const OpRegions *op, const Resolved *hosts)
 {
     char error[CONFIG_ERROR_MAX] = "";
-    g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(RegionStatus));
-    if (fetch_all(o, op, hosts, all, error) < 0)
+    g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(RegionRow));
+    RegionList all = {.rows = rows};
+    if (fetch_all(o, op, hosts, &all, error) < 0)
         return start_failed(&program, EXIT_START, error);
-    g_array_sort(all, compare);
-    (o->tool.json ? print_json : print_table)(all);
+    g_array_sort(rows, compare);
+    (o->tool.json ? print_json : print_table)(&all);
     return EXIT_SUCCESS;
 }
 

@@ -29,6 +29,16 @@ host_of_first() {
   on client timeout 10 "$bin_dodo" regions --json </dev/null |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["regions"][0]["host"])'
 }
+# regions_are EXPRESSION: it holds of r, the list.
+regions_are() {
+  on client timeout 10 "$bin_dodo" regions --json </dev/null |
+    python3 -c 'import json, sys; r = json.load(sys.stdin)["regions"]; sys.exit(not eval(sys.argv[1]))' "$1"
+}
+# shows PATTERN COMMAND...: a line of what dodo prints.
+shows() {
+  on client timeout 10 "$bin_dodo" "${@:2}" </dev/null >"$work/shown.out"
+  grep -q -- "$1" "$work/shown.out" || fail "dodo $2 shows no \"$1\": $(cat "$work/shown.out")"
+}
 # keep WHAT: one run of a program that keeps its regions; they are new or found.
 keep() {
   on client timeout "$patience" "$DODO_BUILD/tests/net/keeper" "$work/file" "$1" >"$work/keeper.log" 2>&1 ||
@@ -68,6 +78,13 @@ kept=$(host_of_largest) # at that rate it is on its way for long
 proc_start drain client "$bin_dodo" drain --json --rate 100K "$kept"
 moving() { grep -q '"asking":1' "$work/drain.out"; }
 must "what is kept is on its way" moving
+must "dodo status says how far that is" status_is client \
+  "any(d['host'] == '$kept' and d['asking'] == 1 and d['to_copy_bytes'] > 0 and d['rate'] == 100 << 10 for d in s['drains'])"
+shows "^$kept is being drained: .* 1 program moves its regions" status
+regions_are "any(x['leaves'] and x['copies'] == 2 for x in r) and any(not x['leaves'] for x in r)" ||
+  fail "dodo regions does not say what moves"
+shows " 2  moving$" regions --host "$kept"
+told "dodo status and dodo regions show what is on its way"
 proc_signal drain INT
 ! proc_wait drain || fail "an interrupted drain counts as done"
 grep -q "still being drained" "$work/drain.log" || fail "it does not say that the drain goes on"
