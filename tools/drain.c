@@ -19,6 +19,7 @@
 #include "tools/client.h"
 #include "tools/command.h"
 #include "tools/drain_carry.h"
+#include "tools/drain_here.h"
 #include "tools/drain_judge.h"
 
 static const uint64_t LINE_NS = 5 * NS_PER_S; /* where lines are not rewritten */
@@ -26,8 +27,9 @@ enum { SOON_MS = 50, EVERY_MS = 500, WIDTH = 80 };
 
 typedef struct DrainOptions {
     ToolOptions tool; /* first */
-    bool cancel, drop;
-    uint64_t rate; /* 0: no limit */
+    bool cancel, drop, here;
+    uint64_t rate;      /* 0: no limit */
+    uint64_t within_ns; /* 0: no limit */
 } DrainOptions;
 
 #define FIELD(name) offsetof(DrainOptions, name)
@@ -35,6 +37,9 @@ static const ConfigKey keys[] = {
     {NULL, "drop", "Free what is kept there for a next run, too", NULL, FIELD(drop), CONFIG_BOOL},
     {NULL, "rate", "Bytes a second that all programs may copy; any number if not given", "SIZE",
      FIELD(rate), CONFIG_SIZE, 1, (uint64_t)1 << 40},
+    {NULL, "within", "Wait no longer than this", "TIME", FIELD(within_ns), CONFIG_TIME, NS_PER_MS,
+     86400 * NS_PER_S},
+    {NULL, "here", "This host, instead of HOST", NULL, FIELD(here), CONFIG_BOOL},
     {NULL, "cancel", "The host gets new regions again", NULL, FIELD(cancel), CONFIG_BOOL},
     {NULL, "json", "Print JSON, an object a line", NULL, FIELD(tool.json), CONFIG_BOOL},
 };
@@ -52,6 +57,7 @@ static const ConfigProgram program = {
 
 typedef struct Drain {
     const DrainOptions *options;
+    uint64_t until_ns; /* 0: there is no limit */
     ToolClient client;
     bool connected;
     Addr host;
@@ -66,6 +72,15 @@ typedef struct Drain {
 
 /* ---- the manager ----------------------------------------------------------------------------- */
 
+/* How long one answer may take. */
+static uint64_t patience_ns(const Drain *d)
+{
+    const uint64_t most_ns = d->options->tool.timeout_ns;
+    return d->until_ns == 0
+               ? most_ns
+               : min_u64(most_ns, max_u64(sub_u64(d->until_ns, os_now_ns()), NS_PER_MS));
+}
+
 /* 0; 1: it knows no such host; -errno. */
 static int ask(Drain *d, enum DrainWhat what, OpDrainReply *ret, char *error)
 {
@@ -75,6 +90,7 @@ static int ask(Drain *d, enum DrainWhat what, OpDrainReply *ret, char *error)
                         .rate = what == DRAIN_START ? d->options->rate : 0};
     uint8_t body[WIRE_BODY_MAX];
     const Request *answer = &d->client.request;
+    d->client.timeout_ns = patience_ns(d);
     int res = tool_client_ask(&d->client, OP_DRAIN, body, wire_drain_encode(&op, body), error);
     if (res == -EPROTO && answer->status == STATUS_GONE)
         return 1;
@@ -92,8 +108,9 @@ static int ask(Drain *d, enum DrainWhat what, OpDrainReply *ret, char *error)
 
 static int connect_manager(Drain *d, char *error)
 {
-    int res =
-        d->connected ? 0 : tool_client_open_manager(&d->client, &d->options->tool, NULL, error);
+    ToolOptions tool = d->options->tool;
+    tool.timeout_ns = patience_ns(d);
+    int res = d->connected ? 0 : tool_client_open_manager(&d->client, &tool, NULL, error);
     if (res == 0 && tool_client_stands_by(&d->client)) {
         tool_client_close(&d->client);
         d->connected = false;
@@ -151,7 +168,9 @@ static int find_host(Drain *d, const Resolved *found, enum DrainWhat what, Drain
     int res = connect_manager(d, error);
     if (res < 0)
         return res;
-    res = 1;
+    res = d->options->here ? drain_find_here(&d->client, &d->host, error) : 1;
+    if (res == 0)
+        res = ask(d, what, &ret->reply, error);
     for (unsigned i = 0; res == 1 && i < found->count; i++) {
         d->host = found->found[i];
         res = ask(d, what, &ret->reply, error);
@@ -272,7 +291,7 @@ static int watch(Drain *d, DrainLook l)
 
 static int wait_until_over(Drain *d, const DrainLook *first)
 {
-    d->judge = (DrainJudge){.host = d->name, .drop = d->options->drop};
+    d->judge = (DrainJudge){.host = d->name, .drop = d->options->drop, .until_ns = d->until_ns};
     d->rewrites = !d->options->tool.json && isatty(STDOUT_FILENO);
     start_tell_library(&d->options->tool.common);
     watch_signals();
@@ -284,7 +303,7 @@ static int wait_until_over(Drain *d, const DrainLook *first)
 static int drain(const DrainOptions *o, const Resolved *found, const char *text)
 {
     char error[CONFIG_ERROR_MAX] = "";
-    Drain d = {.options = o};
+    Drain d = {.options = o, .until_ns = o->within_ns ? time_add(os_now_ns(), o->within_ns) : 0};
     DrainLook first = {.at_ns = 0};
     int status;
     if (find_host(&d, found, o->cancel ? DRAIN_CANCEL : DRAIN_START, &first, text, error) < 0) {
@@ -304,13 +323,17 @@ static int drain(const DrainOptions *o, const Resolved *found, const char *text)
 static enum ConfigOutcome take_host(const DrainOptions *o, int argc, char **argv, Resolved *ret,
                                     char *error)
 {
-    const int res = argc == 2 ? tool_find(argv[1], DEFAULT_IMD_PORT, ret, error) : -EINVAL;
-    if (res == -EINVAL)
+    int res = argc == (o->here ? 1 : 2) ? 0 : -EINVAL;
+    if (res == 0 && !o->here)
+        res = tool_find(argv[1], DEFAULT_IMD_PORT, ret, error);
+    if (res == -EINVAL && o->here)
+        (void)snprintf(error, CONFIG_ERROR_MAX, "--here is this host: give no other");
+    else if (res == -EINVAL)
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "which host? give its name or address, as dodo status lists it, such as "
                        "host.example or 10.0.0.2:7701");
-    else if (o->cancel && (o->drop || o->rate))
-        (void)snprintf(error, CONFIG_ERROR_MAX, "--cancel goes without --drop and --rate");
+    else if (o->cancel && (o->drop || o->rate || o->within_ns))
+        (void)snprintf(error, CONFIG_ERROR_MAX, "--cancel goes without --drop, --rate, --within");
     else
         return res < 0 ? CONFIG_BAD : CONFIG_OK;
     return CONFIG_USAGE;
@@ -320,12 +343,12 @@ static int run(int argc, char **argv)
 {
     char error[CONFIG_ERROR_MAX] = "";
     DrainOptions o = {.cancel = false};
-    Resolved found;
+    Resolved found = {.count = 0};
     tool_options_init(&o.tool);
     enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
     if (outcome == CONFIG_OK)
         outcome = take_host(&o, argc, argv, &found, error);
-    const int status = outcome == CONFIG_OK ? drain(&o, &found, argv[1])
+    const int status = outcome == CONFIG_OK ? drain(&o, &found, o.here ? "here" : argv[1])
                                             : start_config_failed(&program, outcome, error);
     config_clear(&program, &o);
     return status;

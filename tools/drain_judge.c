@@ -12,7 +12,7 @@ const char *drain_verdict_text(enum DrainVerdict v)
     static const char *const texts[DRAIN_VERDICT_MAX] = {
         [DRAIN_GOES_ON] = "draining", [DRAIN_AGAIN] = "draining",    [DRAIN_DONE] = "done",
         [DRAIN_STUCK] = "stuck",      [DRAIN_STOPPED] = "cancelled", [DRAIN_LOST] = "lost",
-        [DRAIN_UNHEARD] = "unheard",
+        [DRAIN_UNHEARD] = "unheard",  [DRAIN_LATE] = "late",
     };
     return v < DRAIN_VERDICT_MAX ? texts[v] : "unknown";
 }
@@ -70,7 +70,7 @@ static enum DrainVerdict judge_gone(const DrainJudge *j, uint64_t now_ns)
     return j->known || is_overdue(j, j->moved_ns, now_ns) ? DRAIN_LOST : DRAIN_GOES_ON;
 }
 
-enum DrainVerdict drain_judge(DrainJudge *j, const DrainLook *look)
+static enum DrainVerdict judge(DrainJudge *j, const DrainLook *look)
 {
     if (!look->answered)
         return is_overdue(j, j->heard_ns, look->at_ns) ? DRAIN_UNHEARD : DRAIN_GOES_ON;
@@ -91,6 +91,13 @@ enum DrainVerdict drain_judge(DrainJudge *j, const DrainLook *look)
     if (is_done(&j->last))
         return DRAIN_DONE;
     return is_stuck(j, look->at_ns) ? DRAIN_STUCK : DRAIN_GOES_ON;
+}
+
+enum DrainVerdict drain_judge(DrainJudge *j, const DrainLook *look)
+{
+    const enum DrainVerdict v = judge(j, look);
+    const bool ends = v != DRAIN_GOES_ON && v != DRAIN_AGAIN;
+    return !ends && j->until_ns != 0 && look->at_ns >= j->until_ns ? DRAIN_LATE : v;
 }
 
 uint64_t drain_rate(const DrainJudge *j)
@@ -191,6 +198,22 @@ static void say_why_others(const DrainJudge *j, GString *out)
             r->host_regions);
 }
 
+static void say_how_to_go_on(const DrainJudge *j, GString *out)
+{
+    g_string_append_printf(out,
+                           "It still gets no new regions. To go on: the same command again. To end "
+                           "that: dodo drain --cancel %s\n",
+                           j->host);
+}
+
+static void say_late(const DrainJudge *j, GString *out)
+{
+    g_string_append_printf(out, "%s: not done in the time that was given, ", j->host);
+    drain_say_count(out, drain_left_there(&j->last), "region is", "regions are");
+    g_string_append(out, " left there\n");
+    say_how_to_go_on(j, out);
+}
+
 static void say_stuck(const DrainJudge *j, GString *out)
 {
     g_string_append_printf(out, "%s: not done, ", j->host);
@@ -198,10 +221,7 @@ static void say_stuck(const DrainJudge *j, GString *out)
     g_string_append(out, " left there\n");
     say_why_open(&j->last, out);
     say_why_others(j, out);
-    g_string_append_printf(out,
-                           "It still gets no new regions. To go on: the same command again. To end "
-                           "that: dodo drain --cancel %s\n",
-                           j->host);
+    say_how_to_go_on(j, out);
 }
 
 void drain_say_end(const DrainJudge *j, enum DrainVerdict v, GString *out)
@@ -215,6 +235,9 @@ void drain_say_end(const DrainJudge *j, enum DrainVerdict v, GString *out)
         break;
     case DRAIN_STUCK:
         say_stuck(j, out);
+        break;
+    case DRAIN_LATE:
+        say_late(j, out);
         break;
     case DRAIN_STOPPED:
         g_string_append_printf(

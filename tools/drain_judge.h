@@ -18,6 +18,7 @@ enum DrainVerdict {
     DRAIN_STOPPED, /* somebody has cancelled it */
     DRAIN_LOST,    /* the host has gone, or has started again, and what was left has gone with it */
     DRAIN_UNHEARD, /* no manager has answered for long */
+    DRAIN_LATE,    /* it has not come to an end within the time that it was given */
     DRAIN_VERDICT_MAX
 };
 /* One word: "draining", "done". */
@@ -38,10 +39,11 @@ typedef struct DrainSample {
     uint64_t at_ns, left_bytes;
 } DrainSample;
 
-/* Begins zeroed, but for the first two. */
+/* Begins zeroed, but for the first three. */
 typedef struct DrainJudge {
-    const char *host; /* as people call it; borrowed */
-    bool drop;        /* kept regions are freed */
+    const char *host;  /* as people call it; borrowed */
+    bool drop;         /* kept regions are freed */
+    uint64_t until_ns; /* nothing is waited for then; 0: there is no limit */
     bool begun;
     bool known; /* to this manager */
     uint64_t manager, epoch;

@@ -4,11 +4,12 @@
 # under load, the second while the manager is killed and started again. Programs lose nothing.
 . "$(dirname "$0")/lib.sh"
 
-# drain STATUS OPTION... HOST: it ends so; what it says is in drain.out.
-drain() {
-  local wanted=$1 status=0
-  shift
-  on client timeout "$patience" "$bin_dodo" drain "$@" >"$work/drain.out" 2>&1 </dev/null || status=$?
+# drain_on WHERE STATUS OPTION... HOST: it ends so; what it says is in drain.out.
+drain() { drain_on client "$@"; }
+drain_on() {
+  local where=$1 wanted=$2 status=0
+  shift 2
+  on "$where" timeout "$patience" "$bin_dodo" drain "$@" >"$work/drain.out" 2>&1 </dev/null || status=$?
   [ "$status" -eq "$wanted" ] || fail "dodo drain $* ended with $status: $(cat "$work/drain.out")"
 }
 says() { grep -q -- "$1" "$work/drain.out" || fail "it does not say \"$1\": $(cat "$work/drain.out")"; }
@@ -61,6 +62,13 @@ hosts_idle client 3 || fail "a drain is not cancelled"
 drain 1 "${h3%:*}:9"
 says "knows no host"
 drain 2 --cancel --drop "$h3"
+drain 2 --here "$h3"
+drain_on client 1 --here
+says "this host lends no memory"
+drain_on h3 0 --here
+says "^$h3: done"
+drain_on h3 0 --cancel --here
+hosts_idle client 3 || fail "a drain is not cancelled"
 told "an idle host is drained at once, and lends again when that is cancelled"
 
 head -c $((8 << 20)) /dev/urandom >"$work/file"
@@ -103,6 +111,8 @@ rm -rf "$work/state"
 loader_start
 loader_mark
 must "reads come from remote memory" loader_remote 60 5
+drain 1 --drop --rate 10K --within 100ms "$h1"
+says "not done in the time that was given"
 drain 0 --drop "$h1"
 [ "$(regions --host "$h1")" -eq 0 ] || fail "regions are left"
 proc_signal imd1 TERM

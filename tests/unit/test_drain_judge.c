@@ -390,3 +390,41 @@ TEST(json__has_all)
     for (unsigned v = 0; v <= DRAIN_VERDICT_MAX; v++)
         assert_true(strlen(drain_verdict_text(v)) > 3);
 }
+
+/* ---- a limit --------------------------------------------------------------------------------- */
+
+static void say_late(const DrainJudge *judge, GString *out)
+{
+    drain_say_end(judge, DRAIN_LATE, out);
+}
+
+TEST(late__only_what_goes_on_is_ended)
+{
+    begin();
+    j.until_ns = now.at_ns + 20 * NS_PER_S;
+    now.reply.asking = 2;
+    assert_int_equal(look(0), DRAIN_GOES_ON);
+    assert_int_equal(look(19), DRAIN_GOES_ON);
+    assert_int_equal(look(1), DRAIN_LATE);
+    assert_says(say_late, "10.0.0.2:7701: not done in the time that was given, 3 regions are left");
+    assert_says(say_late, "It still gets no new regions.");
+    nothing_left();
+    assert_int_equal(look(0), DRAIN_DONE);
+    assert_string_equal(drain_verdict_text(DRAIN_LATE), "late");
+}
+
+/* No manager answers, or the one that does has just been started. */
+TEST(late__whatever_is_waited_for)
+{
+    begin();
+    j.until_ns = now.at_ns + 2 * NS_PER_S;
+    assert_int_equal(look(0), DRAIN_GOES_ON);
+    now.answered = false;
+    assert_int_equal(look(1), DRAIN_GOES_ON);
+    assert_int_equal(look(1), DRAIN_LATE);
+    begin();
+    j.until_ns = now.at_ns + 2 * NS_PER_S;
+    now.reply.state = DRAIN_OFF;
+    assert_int_equal(look(1), DRAIN_AGAIN);
+    assert_int_equal(look(1), DRAIN_LATE);
+}
