@@ -28,6 +28,7 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
   printf 'share/dodo/apparmor.d/%s\n' dodo-cmd dodo-imd dodo-rmd abstractions/dodo abstractions/dodo-imd
   echo share/bash-completion/completions/dodo
   echo share/dodo/dodo.lua
+  echo share/dodo/systemd/drain-on-stop.conf
   (cd packaging && find engines -type f) | sed 's|^|share/dodo/|'
   printf 'share/doc/dodo/%s\n' dodo.conf.example examples/hello.c examples/manage.c \
     examples/manage.f90 examples/manage.py examples/policy.c examples/queue.c examples/ucopy.c examples/uping.c

@@ -21,8 +21,17 @@ exposed "$1/dodo-imd.service" 20
 exposed "$1/dodo-rmd.service" 20
 exposed "$1/dodo-socket@.service" 20
 
+# The units of daemons that lend, as an administrator completes them.
+mkdir "$dir/completed"
+for name in imd rmd; do
+  [ -e "$1/dodo-$name.service" ] || continue
+  cp "$1/dodo-$name.service" "$dir/completed"
+  mkdir "$dir/completed/dodo-$name.service.d"
+  cp "$1/drain-on-stop.conf" "$dir/completed/dodo-$name.service.d"
+done
+
 # Programs and pages are where the unit will be installed, perhaps not here.
-for unit in "$1"/dodo-*.service; do
+for unit in "$1"/dodo-*.service "$dir"/completed/dodo-*.service; do
   systemd-analyze verify --man=no "$unit" >"$dir/report" 2>&1 || true
   while read -r line; do complain "$line"; done < <(
     grep -F 'dodo-' "$dir/report" | grep -vF 'is not executable: No such file' || true

@@ -65,7 +65,8 @@ drain 2 --cancel --drop "$h3"
 drain 2 --here "$h3"
 drain_on client 1 --here
 says "this host lends no memory"
-drain_on h3 0 --here
+read -ra words < <(sed -n 's|^ExecStop=-@bindir@/dodo drain ||p' "$root/packaging/systemd/drain-on-stop.conf.in")
+drain_on h3 0 "${words[@]}"
 says "^$h3: done"
 drain_on h3 0 --cancel --here
 hosts_idle client 3 || fail "a drain is not cancelled"
