@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the node and the link to the manager decide takes effect. */
+/* What the node decides takes effect. */
 #include <string.h>
 
 #include "daemon/start.h"
 #include "rmd/shell_private.h"
-
-/* ---- the node -------------------------------------------------------------------------------- */
 
 static void on_judge(void *ctx, const Facts *facts, enum Verdict *recruit, enum Verdict *reclaim)
 {
@@ -49,6 +47,15 @@ static void on_beat(void *ctx)
     child_beat(&rmd->child);
 }
 
+static bool on_memory(void *ctx, MemoryState *ret, uint64_t *ret_held_bytes, uint64_t now_ns)
+{
+    Rmd *rmd = ctx;
+    child_remind(&rmd->child);
+    const bool known = pressure_memory(&rmd->pressure, ret, now_ns) == 0;
+    *ret_held_bytes = child_held_bytes(&rmd->child);
+    return known;
+}
+
 static void on_status(void *ctx, const MonitorStatus *status, bool other)
 {
     (void)ctx;
@@ -64,42 +71,7 @@ NodeSink rmd_node_sink(Rmd *rmd)
                       .terminate = on_terminate,
                       .kill = on_kill,
                       .beat = on_beat,
+                      .memory = on_memory,
                       .status = on_status,
                       .ctx = rmd};
-}
-
-/* ---- the link -------------------------------------------------------------------------------- */
-
-static void on_output(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len)
-{
-    Rmd *rmd = ctx;
-    port_message(&rmd->port, s, type, payload, len);
-}
-
-static void on_link_news(void *ctx, enum LinkNews news)
-{
-    static const struct {
-        enum LogLevel level;
-        const char *event, *fix;
-    } lines[LINK_NEWS_MAX] = {
-        [LINK_ANSWERS] = {LOG_LEVEL_INFO, "manager_answers", ""},
-        [LINK_REFUSES] = {LOG_LEVEL_WARN, "manager_refuses", ""},
-        [LINK_LOST] = {LOG_LEVEL_WARN, "manager_lost", " fix=\"see whether cmd runs there\""},
-        [LINK_UNHEARD] = {LOG_LEVEL_WARN, "manager_silent",
-                          " fix=\"is cmd running there, with the same key and cluster name?\""},
-        [LINK_NO_MANAGER] = {LOG_LEVEL_ERROR, "not_a_manager",
-                             " fix=\"give --manager the address of cmd\""},
-        [LINK_NONE_ACTIVE] = {LOG_LEVEL_WARN, "no_active_manager",
-                              " fix=\"see there why no lease is held\""},
-    };
-    const Rmd *rmd = ctx;
-    char text[ADDR_TEXT_MAX];
-    log_event(lines[news].level, lines[news].event, "manager=%s%s",
-              start_manager_text(&rmd->options->common, &rmd->link.contact.peer, text),
-              lines[news].fix);
-}
-
-ManagerLinkSink rmd_link_sink(Rmd *rmd)
-{
-    return (ManagerLinkSink){.message = on_output, .news = on_link_news, .ctx = rmd};
 }

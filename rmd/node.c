@@ -44,6 +44,16 @@ static void on_changed(void *ctx)
 
 /* ---- after anything that happened ------------------------------------------------------------ */
 
+static void read_memory(Node *n, uint64_t now_ns)
+{
+    MemoryState m;
+    uint64_t held_bytes = 0;
+    if (now_ns < monitor_memory_due_ns(n->monitor))
+        return;
+    const bool known = n->sink.memory(n->sink.ctx, &m, &held_bytes, now_ns);
+    monitor_memory(n->monitor, known ? &m : NULL, held_bytes, now_ns);
+}
+
 static void beat(Node *n, uint64_t now_ns)
 {
     if (now_ns < n->beat_ns)
@@ -81,6 +91,7 @@ static void tell(Node *n, uint64_t now_ns)
 
 void node_step(Node *n, uint64_t now_ns)
 {
+    read_memory(n, now_ns);
     monitor_expire(n->monitor, now_ns);
     beat(n, now_ns);
     hear_not_started(n, now_ns);
@@ -89,9 +100,10 @@ void node_step(Node *n, uint64_t now_ns)
         manager_link_expire(n->config.link, now_ns);
 }
 
-bool node_memory_due(const Node *n, uint64_t now_ns)
+void node_look(Node *n, const Look *look, uint64_t now_ns)
 {
-    return now_ns >= monitor_memory_due_ns(n->monitor);
+    read_memory(n, now_ns);
+    monitor_look(n->monitor, look, now_ns);
 }
 
 void node_ended(Node *n, const char *how, uint64_t now_ns)

@@ -30,6 +30,8 @@ typedef struct NodeSink {
     void (*terminate)(void *ctx);
     void (*kill)(void *ctx);
     void (*beat)(void *ctx); /* imd is to hear that we are there */
+    /* How the host's memory is, and what of it imd holds. False: that is not known. */
+    bool (*memory)(void *ctx, MemoryState *ret, uint64_t *ret_held_bytes, uint64_t now_ns);
     /* There is something new to say; @other: another state. */
     void (*status)(void *ctx, const MonitorStatus *status, bool other);
     void *ctx;
@@ -49,8 +51,8 @@ typedef struct Node {
 int node_init(Node *n, const NodeConfig *config, const NodeSink *sink, uint64_t now_ns);
 void node_deinit(Node *n); /* of zeros, too */
 
-/* Wanted before the next node_step(): monitor_memory(). */
-bool node_memory_due(const Node *n, uint64_t now_ns);
+/* The host was looked at. */
+void node_look(Node *n, const Look *look, uint64_t now_ns);
 /* imd is gone and waited for. */
 void node_ended(Node *n, const char *how, uint64_t now_ns);
 void node_leave(Node *n, uint64_t now_ns);

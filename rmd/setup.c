@@ -10,40 +10,7 @@
 #include "daemon/start.h"
 #include "rmd/shell_private.h"
 
-enum {
-    SESSIONS_MAX = 64, /* cmd, and tools that ask */
-    RECEIVE_BYTES = 256 << 10,
-};
 static const uint64_t SURVEY_EVERY_NS = 60 * NS_PER_S;
-
-static int open_port(Rmd *rmd, char *error)
-{
-    RmdOptions *o = rmd->options;
-    const Addr nowhere = {.kind = ADDR_NONE};
-    const TransportOptions transport = {.receive_bytes = RECEIVE_BYTES};
-    const ManagerLinkSink link_sink = rmd_link_sink(rmd);
-    EndpointConfig config;
-    Places places;
-    int res =
-        member_place_start(&o->common, &o->listen, &rmd->address, &rmd->resolver, &places, error);
-    o->at = rmd->address.at;
-    if (res == 0)
-        res = start_member_identity(&o->common, &o->at, &places, &config, error);
-    if (res < 0)
-        return res;
-    config.role = ROLE_RMD;
-    config.sessions_max = config.half_open_max = SESSIONS_MAX;
-    os_random(NULL, &config.self, sizeof config.self);
-    res = start_port(&rmd->port, &o->at, &transport, &config, &rmd_port_ops, rmd, error);
-    explicit_bzero(&config, sizeof config);
-    rmd->has_port = res == 0;
-    if (res == 0) {
-        manager_link_init(&rmd->link, rmd->port.endpoint, &link_sink, &nowhere, o->beat_ns,
-                          os_now_ns());
-        manager_link_move(&rmd->link, &places);
-    }
-    return res;
-}
 
 static int open_survey(Rmd *rmd, char *error)
 {
@@ -85,6 +52,17 @@ static int open_monitor(Rmd *rmd, char *error)
     return -ENOMEM;
 }
 
+static int open_loop(Rmd *rmd, char *error)
+{
+    rmd->loop = loop_new(&rmd_loop_ops, rmd);
+    if (rmd->loop && rmd_host_watch(rmd) == 0 && rmd_network_watch(rmd) == 0)
+        return metrics_http_open(rmd->loop, &rmd->options->metrics,
+                                 &(MetricsContent){.metrics = rmd_scrape, .ctx = rmd},
+                                 &rmd->metrics, error);
+    (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the loop");
+    return -ENOMEM;
+}
+
 Rmd *rmd_new(RmdOptions *options, InputHelper *input, char error[CONFIG_ERROR_MAX])
 {
     Rmd *rmd = g_new0(Rmd, 1);
@@ -98,13 +76,13 @@ Rmd *rmd_new(RmdOptions *options, InputHelper *input, char error[CONFIG_ERROR_MA
     if (res < 0)
         (void)snprintf(error, CONFIG_ERROR_MAX, "cannot make an eventfd: %s", strerror(-res));
     if (res == 0)
-        res = options->survey ? open_survey(rmd, error) : open_port(rmd, error);
+        res = options->survey ? open_survey(rmd, error) : rmd_network_open(rmd, error);
     if (res == 0)
         res = open_monitor(rmd, error);
     if (res == 0 && !options->survey)
         owner_desk_open(&rmd->desk, options);
     if (res == 0)
-        res = rmd_open_loop(rmd, error);
+        res = open_loop(rmd, error);
     return res == 0 ? rmd : rmd_free(rmd);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the shell share: shell.c, what comes in; effects.c, what goes out; reload.c;
- * setup.c, its start and end. */
+/* What the files of the shell share: shell.c, the loop; host.c and network.c, what comes in from
+ * there; effects.c, what goes out; reload.c; setup.c, its start and end. */
 #ifndef DODO_RMD_SHELL_PRIVATE_H
 #define DODO_RMD_SHELL_PRIVATE_H
 
@@ -42,15 +42,22 @@ struct Rmd {
 };
 
 /* shell.c */
-extern const PortOps rmd_port_ops;
-extern const ChildOps rmd_child_ops;
-int rmd_open_loop(Rmd *rmd, char *error);
+extern const LoopOps rmd_loop_ops;
 /* After anything that happened. */
 void rmd_settle(Rmd *rmd, uint64_t now_ns);
+void rmd_leave(void *ctx);
+size_t rmd_scrape(void *ctx, const CommonMetrics *own, char *buf, size_t cap);
 
 /* effects.c */
 NodeSink rmd_node_sink(Rmd *rmd);
-ManagerLinkSink rmd_link_sink(Rmd *rmd);
+
+/* host.c */
+extern const ChildOps rmd_child_ops;
+int rmd_host_watch(Rmd *rmd); /* 0, -ENOMEM */
+
+/* network.c */
+int rmd_network_open(Rmd *rmd, char *error); /* 0, -errno */
+int rmd_network_watch(Rmd *rmd);             /* 0, -ENOMEM */
 
 /* reload.c */
 void rmd_on_reload(void *ctx);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Shells compare no times: whether something is due is the core's decision, which the simulation then
-# runs, too. To ask for the earlier of two (min_u64) and whether it is TIME_NEVER is no decision.
+# Shells are thin, and compare no times: whether something is due is the core's decision, which the
+# simulation then runs, too. To ask for the earlier of two (min_u64) and whether it is TIME_NEVER is no decision.
 . "$(dirname "$0")/lib.sh"
 
 # The programs' files that no core has, by the lists of what is built; and main.c.
@@ -47,4 +47,12 @@ seen=$(found "$probe" | cut -d: -f2 | tr '\n' ' ')
 [ "$seen" = "1 2 3 4 5 " ] || complain "this check sees lines $seen of its own example"
 
 while read -r line; do complain "$line: let the core decide"; done < <(found "${shells[@]}")
+
+# What stands between a core and its descriptors is short.
+SHELL_LINES=150
+thin=(rmd/shell.c)
+for file in "${thin[@]}"; do
+  lines=$(wc -l <"$file")
+  [ "$lines" -le "$SHELL_LINES" ] || complain "$file: $lines lines, more than $SHELL_LINES"
+done
 finish

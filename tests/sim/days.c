@@ -70,18 +70,19 @@ static void on_status(void *ctx, const MonitorStatus *status, bool other)
     story(ctx, "state %d%s: %s", (int)status->state, other ? "" : " still", status->reason);
 }
 
-/* ---- what happens to it ---------------------------------------------------------------------- */
-
-static void memory(Days *d)
+static bool on_memory(void *ctx, MemoryState *ret, uint64_t *ret_held_bytes, uint64_t now_ns)
 {
-    MemoryState m;
-    uint64_t held = d->imd.alive ? d->imd.held : 0;
-    host_memory(d, &m);
+    Days *d = ctx;
+    (void)now_ns;
+    *ret_held_bytes = d->imd.alive ? d->imd.held : 0;
+    host_memory(d, ret);
     bool fails = !d->healed && sim_rng_chance(&d->memory_rng, 20);
     d->result->readings++;
-    oracle_memory(d, fails ? NULL : &m, held);
-    monitor_memory(d->node.monitor, fails ? NULL : &m, held, d->now_ns);
+    oracle_memory(d, fails ? NULL : ret, *ret_held_bytes);
+    return !fails;
 }
+
+/* ---- what happens to it ---------------------------------------------------------------------- */
 
 static void deliver_look(Days *d)
 {
@@ -95,7 +96,7 @@ static void deliver_look(Days *d)
     d->slept_ns = s->look.slept_ns;
     d->looked_ns = s->taken_ns;
     d->result->looks++;
-    monitor_look(d->node.monitor, &s->look, d->now_ns);
+    node_look(&d->node, &s->look, d->now_ns);
     oracle_look(d);
     d->next_look_ns = s->taken_ns + d->config.poll_ns;
     if (d->next_look_ns < d->now_ns)
@@ -203,8 +204,6 @@ static void step(Days *d, uint64_t end_ns)
         d->now_ns = t;
     host_advance(d, d->now_ns);
     events(d);
-    if (node_memory_due(&d->node, d->now_ns))
-        memory(d);
     node_step(&d->node, d->now_ns);
     oracle_check(d);
 }
@@ -276,6 +275,7 @@ void days_run(const DaysOptions *options, DaysResult *ret)
                            .terminate = on_terminate,
                            .kill = on_kill,
                            .beat = on_beat,
+                           .memory = on_memory,
                            .status = on_status,
                            .ctx = &d};
     const NodeConfig config = {.monitor = d.config};

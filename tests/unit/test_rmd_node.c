@@ -27,8 +27,9 @@ static struct World {
     OpHost host;       /* of it */
     uint64_t now_ns, beat_ns, limit_bytes;
     double console_idle;
-    unsigned starts, beats, statuses, others, requests, terminates;
+    unsigned starts, beats, statuses, others, requests, terminates, memories;
     int start_result;
+    bool memory_unknown;
     MonitorStatus said, exact, coarse; /* when it was last asked */
 } w;
 
@@ -72,6 +73,16 @@ static void on_beat(void *ctx)
     w.beat_ns = w.now_ns;
 }
 
+static bool on_memory(void *ctx, MemoryState *ret, uint64_t *ret_held_bytes, uint64_t now_ns)
+{
+    (void)ctx;
+    assert_int_equal(now_ns, w.now_ns);
+    *ret = (MemoryState){.total_bytes = 100 * GIB, .spare_bytes = 60 * GIB, .reserve_bytes = GIB};
+    *ret_held_bytes = 0;
+    w.memories++;
+    return !w.memory_unknown;
+}
+
 static void on_status(void *ctx, const MonitorStatus *status, bool other)
 {
     (void)ctx;
@@ -107,6 +118,7 @@ static void begin(bool with_manager, bool full)
                            .terminate = on_terminate,
                            .kill = on_kill,
                            .beat = on_beat,
+                           .memory = on_memory,
                            .status = on_status};
     const ManagerLinkSink link_sink = {.message = on_message, .news = on_news};
     const NodeConfig config = {
@@ -148,15 +160,7 @@ static void look(void)
     l.facts.value[FACT_console_idle] = w.console_idle;
     l.facts.value[FACT_load] = 0.05;
     l.facts.value[FACT_on_battery] = NAN;
-    monitor_look(w.node.monitor, &l, w.now_ns);
-}
-
-static void step(void)
-{
-    const MemoryState m = {.total_bytes = 100 * GIB, .spare_bytes = 60 * GIB, .reserve_bytes = GIB};
-    if (node_memory_due(&w.node, w.now_ns))
-        monitor_memory(w.node.monitor, &m, 0, w.now_ns);
-    node_step(&w.node, w.now_ns);
+    node_look(&w.node, &l, w.now_ns);
 }
 
 /* A look each second; a step after it and at the deadline. */
@@ -171,7 +175,7 @@ static void pass(uint64_t ns, bool answers)
             look();
             next += NS_PER_S;
         }
-        step();
+        node_step(&w.node, w.now_ns);
         if (answers && w.asked.id)
             answer();
     }
@@ -182,7 +186,7 @@ static void come_back(void)
     w.now_ns += NS_PER_MS;
     w.console_idle = 0;
     look();
-    step();
+    node_step(&w.node, w.now_ns);
 }
 
 static void lend(bool with_manager, bool full)
@@ -191,7 +195,7 @@ static void lend(bool with_manager, bool full)
     pass(5 * MINUTE + 2 * NS_PER_S, with_manager);
     assert_int_equal(w.starts, 1);
     monitor_ready(w.node.monitor, 7, 50 * GIB, w.now_ns);
-    step();
+    node_step(&w.node, w.now_ns);
     if (with_manager && w.asked.id)
         answer();
     assert_int_equal(w.said.state, MONITOR_LENDING);
@@ -200,7 +204,7 @@ static void lend(bool with_manager, bool full)
 static void end(void)
 {
     node_ended(&w.node, "status 0", w.now_ns);
-    step();
+    node_step(&w.node, w.now_ns);
 }
 
 #define CASE(name) TEST_WITH(name, NULL, tear_down)
@@ -238,7 +242,7 @@ CASE(beat__is_not_made_up_for)
     assert_int_equal(w.beats, before + 1);
 }
 
-/* Nobody looks any more, and no memory is read: the time alone ends it. */
+/* Nobody looks any more: the time alone ends it. */
 CASE(start__that_takes_too_long_is_ended)
 {
     begin(false, false);
@@ -265,14 +269,39 @@ CASE(start__that_fails_is_an_end)
     assert_true(w.beats > 0);
 }
 
-CASE(memory__is_due_when_the_monitor_says)
+CASE(memory__is_read_when_it_is_due)
 {
     lend(false, false);
-    uint64_t due = monitor_memory_due_ns(w.node.monitor);
+    const unsigned before = w.memories;
+    const uint64_t due = monitor_memory_due_ns(w.node.monitor);
     assert_true(due > w.now_ns);
-    assert_false(node_memory_due(&w.node, due - 1));
-    assert_true(node_memory_due(&w.node, due));
     assert_true(node_deadline(&w.node) <= due);
+    w.now_ns = due - 1;
+    node_step(&w.node, w.now_ns);
+    assert_int_equal(w.memories, before);
+    w.now_ns = due;
+    node_step(&w.node, w.now_ns);
+    node_step(&w.node, w.now_ns);
+    assert_int_equal(w.memories, before + 1);
+}
+
+/* What is decided by a look goes by the memory that there is now. */
+CASE(memory__is_read_before_a_look)
+{
+    lend(false, false);
+    const unsigned before = w.memories;
+    w.now_ns = monitor_memory_due_ns(w.node.monitor);
+    look();
+    assert_int_equal(w.memories, before + 1);
+}
+
+CASE(memory__that_is_not_known_is_not_lent)
+{
+    begin(false, false);
+    w.memory_unknown = true;
+    pass(6 * MINUTE, false);
+    assert_true(w.memories > 1);
+    assert_int_equal(w.starts, 0);
 }
 
 CASE(limit__follows_the_memory)
@@ -367,7 +396,7 @@ CASE(leave__waits_for_imd)
 {
     lend(false, false);
     node_leave(&w.node, w.now_ns);
-    step();
+    node_step(&w.node, w.now_ns);
     assert_int_equal(w.terminates, 1);
     assert_false(node_finished(&w.node, w.now_ns));
     assert_false(node_finished(&w.node, TIME_NEVER));
