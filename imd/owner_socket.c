@@ -7,9 +7,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/os.h"
 #include "daemon/log.h"
 #include "imd/owner.h"
+#include "imd/priority.h"
+#include "imd/shell_private.h"
 
 int owner_socket_take(int fd, char *error, size_t error_cap)
 {
@@ -63,4 +67,50 @@ ssize_t owner_socket_receive(int fd, char text[OWNER_TEXT_MAX + 1])
         if (errno != EINTR)
             return 0;
     }
+}
+
+/* ---- the control thread's -------------------------------------------------------------------- */
+
+void imd_close_owner(Imd *imd)
+{
+    if (imd->owner >= 0)
+        (void)close(imd->owner);
+    imd->owner = -1;
+}
+
+static void take_word(Imd *imd, const char *text, size_t len, uint64_t now_ns)
+{
+    enum OwnerEvent event = member_heard(&imd->member, text, len, now_ns);
+    if (event == OWNER_LIMIT)
+        priority_group(imd->member.hurrying, now_ns); /* rmd may have thought otherwise */
+    if (event == OWNER_RELOAD)
+        imd_ask_reloader(imd, true);
+    if (event == OWNER_UNKNOWN)
+        log_event(LOG_LEVEL_WARN, "owner_not_understood", "bytes=%zu", len);
+}
+
+void imd_hear_owner(Imd *imd, uint64_t now_ns)
+{
+    char text[OWNER_TEXT_MAX + 1];
+    ssize_t len = -EAGAIN;
+    while (imd->owner >= 0 && (len = owner_socket_receive(imd->owner, text)) > 0)
+        take_word(imd, text, (size_t)len, now_ns);
+    if (len == 0) {
+        loop_unwatch(imd->loop, imd->owner);
+        imd_close_owner(imd);
+        member_owner_gone(&imd->member, now_ns);
+    }
+}
+
+static void on_owner(void *ctx)
+{
+    Imd *imd = ctx;
+    uint64_t now = os_now_ns();
+    imd_hear_owner(imd, now);
+    imd_settle(imd, now);
+}
+
+int imd_owner_watch(Imd *imd)
+{
+    return imd->owner >= 0 ? loop_watch(imd->loop, imd->owner, on_owner, imd) : 0;
 }

@@ -12,18 +12,17 @@
 #include "imd/owner_socket.h"
 #include "imd/shell_private.h"
 
-enum {
-    CONTROL_SESSIONS_MAX = 64, /* on the control socket: cmd, and who pings */
-    CONTROL_RECEIVE_BYTES = 1 << 20,
-};
-
-static int open_control(Imd *imd, const EndpointConfig *identity, char *error)
+static int open_loop(Imd *imd, char *error)
 {
-    const TransportOptions transport = {.receive_bytes = CONTROL_RECEIVE_BYTES};
-    EndpointConfig config = *identity;
-    config.sessions_max = CONTROL_SESSIONS_MAX;
-    config.half_open_max = CONTROL_SESSIONS_MAX;
-    return start_port(&imd->port, &imd->address.at, &transport, &config, &imd_port_ops, imd, error);
+    imd->loop = loop_new(&imd_loop_ops, imd);
+    if (imd->loop && imd_network_watch(imd) == 0 && imd_owner_watch(imd) == 0 &&
+        loop_watch(imd->loop, imd->threads.done.fd, imd_on_done, imd) == 0 &&
+        loop_watch(imd->loop, imd->reloader.fd, imd_on_reloader, imd) == 0)
+        return metrics_http_open(imd->loop, &imd->options->metrics,
+                                 &(MetricsContent){.metrics = imd_scrape, .ctx = imd},
+                                 &imd->metrics, error);
+    (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the control thread");
+    return -ENOMEM;
 }
 
 static int open_core(Imd *imd, char *error)
@@ -51,7 +50,7 @@ static int open_core(Imd *imd, char *error)
         return res;
     }
     member_move(&imd->member, &imd->resolver.places);
-    return imd_open_loop(imd, error);
+    return open_loop(imd, error);
 }
 
 static int open_all(Imd *imd, char *error)
@@ -68,7 +67,7 @@ static int open_all(Imd *imd, char *error)
     identity.role = ROLE_IMD;
     identity.epoch = imd->epoch;
     os_random(NULL, &identity.self, sizeof identity.self);
-    res = open_control(imd, &identity, error);
+    res = imd_network_open(imd, &identity, error);
     if (res == 0)
         res = pool_memory_map(&imd->pool, o->pool_bytes, o->populate, error, CONFIG_ERROR_MAX);
     polling_setup((unsigned)o->poll_share);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the shell share: shell.c, what comes in; effects.c, what goes out; reload.c;
- * setup.c, its start and end. */
+/* What the files of the shell share: shell.c, the loop; network.c and owner_socket.c, what comes in
+ * from cmd and from rmd; effects.c, what goes out; reload.c; setup.c, its start and end. */
 #ifndef DODO_IMD_SHELL_PRIVATE_H
 #define DODO_IMD_SHELL_PRIVATE_H
 
@@ -29,12 +29,23 @@ struct Imd {
     bool from_owner; /* who asked it last: what rmd has said counts more than the files */
 };
 
-/* shell.c */
-extern const PortOps imd_port_ops;
-int imd_open_loop(Imd *imd, char *error);
+/* network.c */
+int imd_network_open(Imd *imd, const EndpointConfig *identity, char *error); /* 0, -errno */
+int imd_network_watch(Imd *imd);                                             /* 0, -ENOMEM */
+/* What the data threads have served counts before what the manager says. */
+void imd_add_served(Imd *imd);
 /* Call it after each event: it sends queued messages, and stops the loop once imd has to end. */
 void imd_settle(Imd *imd, uint64_t now_ns);
+
+/* owner_socket.c */
+int imd_owner_watch(Imd *imd); /* 0, -ENOMEM */
+void imd_hear_owner(Imd *imd, uint64_t now_ns);
 void imd_close_owner(Imd *imd);
+
+/* shell.c */
+extern const LoopOps imd_loop_ops;
+void imd_on_done(void *ctx); /* data threads have carried out orders */
+size_t imd_scrape(void *ctx, const CommonMetrics *own, char *buf, size_t cap);
 
 /* effects.c */
 ImdMemberSink imd_member_sink(Imd *imd);

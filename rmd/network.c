@@ -126,10 +126,9 @@ int rmd_network_open(Rmd *rmd, char *error)
 
 int rmd_network_watch(Rmd *rmd)
 {
+    Transport *t = rmd->port.transport;
     if (address_watch_follow(&rmd->address, rmd->loop, rmd_leave, rmd) < 0 ||
         (rmd->resolver.fd >= 0 && loop_watch(rmd->loop, rmd->resolver.fd, on_resolver, rmd) < 0))
         return -ENOMEM;
-    return rmd->has_port ? loop_watch(rmd->loop, rmd->port.transport->ops->fd(rmd->port.transport),
-                                      on_socket, rmd)
-                         : 0;
+    return rmd->has_port ? loop_watch(rmd->loop, t->ops->fd(t), on_socket, rmd) : 0;
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Shells are thin, and compare no times: whether something is due is the core's decision, which the
-# simulation then runs, too. To ask for the earlier of two (min_u64) and whether it is TIME_NEVER is no decision.
+# simulation then runs, too. To ask for the earlier of two (min_u64) and whether it is TIME_NEVER is
+# no decision.
 . "$(dirname "$0")/lib.sh"
 
 # The programs' files that no core has, by the lists of what is built; and main.c.
@@ -50,7 +51,7 @@ while read -r line; do complain "$line: let the core decide"; done < <(found "${
 
 # What stands between a core and its descriptors is short.
 SHELL_LINES=150
-thin=(rmd/shell.c)
+thin=(imd/shell.c rmd/shell.c)
 for file in "${thin[@]}"; do
   lines=$(wc -l <"$file")
   [ "$lines" -le "$SHELL_LINES" ] || complain "$file: $lines lines, more than $SHELL_LINES"

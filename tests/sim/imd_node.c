@@ -476,7 +476,7 @@ static void thread_start(ImdNode *n, unsigned index)
                                       .grant_bytes = q->grant_bytes},
                              .leave_deadline_ns = member_threads_deadline(q->leave_deadline_ns),
                              .pace = q->cap_bytes ? &n->pace : NULL};
-    if (q->cap_bytes) /* as in imd/shell.c */
+    if (q->cap_bytes) /* as in imd/threads.c */
         config.data.pace_bytes = (uint32_t)min_u64(q->cap_bytes / 64, UINT32_MAX);
     sim_listen(w, &t->port, &t->transport, &listen);
     sim_timer_init(&t->timer, w->net, &n->life, thread_timer, t);
