@@ -2,9 +2,9 @@
 /* The one runtime of a process, and what goes with it. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "libdodo/random.h"
 #include "libdodo/runtime_private.h"
 
 pthread_mutex_t runtime_start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,10 +31,20 @@ Client *runtime_client(Runtime *rt)
     return rt->client;
 }
 
-void runtime_background_stop(Runtime *rt)
+Runtime *runtime_new(void)
 {
-    rt->stop = true;
-    (void)eventfd_write(rt->background_fd, 1);
+    static _Atomic uint64_t lives;
+    Runtime *rt = calloc(1, sizeof *rt);
+    if (!rt)
+        return NULL;
+    rt->life = atomic_fetch_add(&lives, 1) + 1;
+    (void)waker_init(&rt->waker);
+    (void)pthread_mutex_init(&rt->pool_lock, NULL);
+    (void)pthread_cond_init(&rt->returned, NULL);
+    rt->background_fd = -1;
+    rt->pid = getpid();
+    random_bytes(NULL, &rt->self, sizeof rt->self);
+    return rt;
 }
 
 void runtime_free(Runtime *rt)

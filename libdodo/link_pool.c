@@ -90,3 +90,8 @@ Link *runtime_link_new(Runtime *rt, unsigned calls_max)
 {
     return rt->ended ? NULL : link_new(rt->client, &rt->settings, &rt->self, calls_max, false);
 }
+
+void runtime_run(Runtime *rt, Link *link, Call *call)
+{
+    link_run(&rt->waker, link, call);
+}

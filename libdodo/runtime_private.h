@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the runtime share: runtime.c, its start; ending.c; fork.c; link_pool.c;
- * instance.c, below all of them. */
+/* What the files of the runtime share: runtime.c, its start; hooks.c, the core's; serving.c, the
+ * background's thread; ending.c; fork.c; link_pool.c; instance.c, below all of them. */
 #ifndef DODO_LIBDODO_RUNTIME_PRIVATE_H
 #define DODO_LIBDODO_RUNTIME_PRIVATE_H
 
@@ -37,8 +37,15 @@ struct Runtime {
 extern pthread_mutex_t runtime_start_lock;
 extern unsigned runtime_generation;      /* under that lock: of the next runtime's descriptors */
 extern Runtime *_Atomic runtime_running; /* never freed but by dodo_shutdown(), and in a child */
-void runtime_background_stop(Runtime *rt);
+Runtime *runtime_new(void); /* without its settings, client and sockets; NULL: no memory */
 void runtime_free(Runtime *rt);
+
+/* hooks.c; NULL: no memory */
+Client *runtime_client_new(Runtime *rt, const Finder *finder);
+
+/* serving.c */
+int runtime_background_make(Runtime *rt); /* 0, -ENOMEM */
+void runtime_background_stop(Runtime *rt);
 
 /* link_pool.c; under the pool's lock: an idle link, or a new one, or NULL. */
 Link *runtime_link_find(Runtime *rt);
