@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* The process ends: what is retained goes to the hosts, what was written to the files. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/os.h"
+#include "base/time.h"
+#include "libmanage/carry.h"
+#include "libmanage/shell_private.h"
+
+enum {
+    EXIT_DEADLINE_MS = 250
+}; /* exit() waits for others so long at most; files take what they take */
+
+static void print_stats(Manage *m)
+{
+    struct manage_stats s;
+    cache_stats(m->cache, &s);
+    (void)dprintf(STDERR_FILENO,
+                  "dodo manage: local_hits=%llu remote_hits=%llu disk_reads=%llu evictions=%llu "
+                  "clones=%llu bypasses=%llu writebacks=%llu local_bytes=%llu remote_bytes=%llu "
+                  "disk_bytes=%llu extents=%llu extent_bytes=%llu extent_spent_ns=%llu "
+                  "extent_earned_ns=%llu\n",
+                  (unsigned long long)s.local_hits, (unsigned long long)s.remote_hits,
+                  (unsigned long long)s.disk_reads, (unsigned long long)s.evictions,
+                  (unsigned long long)s.clones, (unsigned long long)s.bypasses,
+                  (unsigned long long)s.writebacks, (unsigned long long)s.local_bytes,
+                  (unsigned long long)s.remote_bytes, (unsigned long long)s.disk_bytes,
+                  (unsigned long long)s.extents, (unsigned long long)s.extent_bytes,
+                  (unsigned long long)s.extent_spent_ns, (unsigned long long)s.extent_earned_ns);
+}
+
+/* The process's cache, if this is no child of a fork that went by unseen. */
+static Manage *ending_cache(void)
+{
+    Manage *m = manage_running;
+    return m && m->pid == getpid() ? m : NULL;
+}
+
+/* False: this thread has it, and was interrupted by a signal whose handler has called exit(); or
+ * another one stands still. */
+static bool lock_in_time(Manage *m)
+{
+    struct timespec now; /* realtime is what a timed lock goes by */
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t now_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+    struct timespec until = manage_timespec(now_ns + EXIT_DEADLINE_MS * NS_PER_MS);
+    return pthread_mutex_timedlock(&m->lock, &until) == 0;
+}
+
+/* An exit handler, for libdodo's own, which is registered before it, ends remote memory. */
+static void at_exit_retain(void)
+{
+    Manage *m = ending_cache();
+    ManageCall e;
+    if (!m || !lock_in_time(m))
+        return;
+    (void)pthread_mutex_unlock(&m->lock);
+    for (int rd = -1; (rd = cache_region_next(m->cache, rd)) >= 0;) {
+        manage_call_init(&e);
+        cache_retain_start(&e.call, m->cache, rd, EXIT_DEADLINE_MS * NS_PER_MS, os_now_ns());
+        manage_run(m, &e);
+        manage_call_deinit(&e);
+    }
+}
+
+void manage_retain_at_exit(void)
+{
+    (void)atexit(at_exit_retain);
+}
+
+/* As stdio does: what was written is in the files when the program ends in order. This runs after
+ * all exit handlers, which may still write. Other threads may go on or hang: it waits for none of
+ * them. */
+__attribute__((destructor)) static void at_unload(void)
+{
+    Manage *m = ending_cache();
+    CacheEnd end = {0};
+    CacheJob job;
+    CacheResult result;
+    if (!m || !lock_in_time(m))
+        return;
+    m->ending = true;
+    while (cache_end_take(&end, m->cache, &job, os_now_ns()))
+        job_carry_out(&job, &result);
+    (void)pthread_mutex_unlock(&m->lock);
+    if (m->settings.stats)
+        print_stats(m);
+}

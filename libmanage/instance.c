@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* The one cache of a process, and its threads' ways to it; a child of a fork has none. */
+#include <stdlib.h>
+
+#include "libmanage/backing.h"
+#include "libmanage/shell_private.h"
+
+pthread_mutex_t manage_start_lock = PTHREAD_MUTEX_INITIALIZER;
+Manage *_Atomic manage_running;
+
+Manage *manage_peek(void)
+{
+    return manage_running;
+}
+
+Cache *manage_cache(Manage *m)
+{
+    return m->cache;
+}
+
+bool manage_ending(const Manage *m)
+{
+    return m->ending;
+}
+
+/* Initial-exec: found without a call. There is room for a few words in programs that load the
+ * library later, too. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) ManageLane mine;
+
+const ManageLane *manage_lane(Manage *m)
+{
+    if (mine.of != m) /* a child's is another one */
+        mine = (ManageLane){.of = m, .cache = m->cache, .lane = cache_lane(m->cache)};
+    return &mine;
+}
+
+/* ---- fork ------------------------------------------------------------------------------------ */
+
+static void fork_prepare(void)
+{
+    (void)pthread_mutex_lock(&manage_start_lock);
+    backing_lock_all();
+}
+
+static void fork_parent(void)
+{
+    backing_unlock_all();
+    (void)pthread_mutex_unlock(&manage_start_lock);
+}
+
+/* The child starts with nothing. What the parent's threads were at work on is left as it is: some
+ * of it may be half done. */
+static void fork_child(void)
+{
+    manage_running = NULL;
+    backing_abandon_all();
+    backing_unlock_all();
+    (void)pthread_mutex_unlock(&manage_start_lock);
+}
+
+__attribute__((constructor)) static void at_load(void)
+{
+    (void)pthread_atfork(fork_prepare, fork_parent, fork_child);
+}

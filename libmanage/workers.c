@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* The cache's own threads: they do what no call waits for. */
+#include <stdlib.h>
+
+#include "base/os.h"
+#include "base/time.h"
+#include "libmanage/carry.h"
+#include "libmanage/pages.h"
+#include "libmanage/shell_private.h"
+
+enum { WORKERS = 2 }; /* one may wait for a disk, the other for the network */
+
+static void *worker_main(void *arg);
+
+/* Without a single thread nothing moves in the background: what must,
+ * the calls do themselves. */
+static void worker_start(Manage *m)
+{
+    pthread_t thread;
+    if (os_thread_start(&thread, worker_main, m) < 0)
+        return;
+    (void)pthread_detach(thread); /* its file may hang: nobody waits for it */
+    m->threads_count++;
+}
+
+bool manage_workers_wake(Manage *m, uint64_t *ret_works)
+{
+    (void)pthread_mutex_lock(&m->work_lock);
+    *ret_works = ++m->works;
+    if (!m->threads_waiting && m->threads_count < WORKERS)
+        worker_start(m);
+    else
+        (void)pthread_cond_signal(&m->work);
+    bool somebody = m->threads_count > 0;
+    (void)pthread_mutex_unlock(&m->work_lock);
+    return somebody;
+}
+
+/* Until there may be something to do. */
+static void wait_work(Manage *m, uint64_t seen)
+{
+    uint64_t until_ns = cache_background_deadline(m->cache);
+    struct timespec until = manage_timespec(until_ns);
+    int result = 0;
+    (void)pthread_mutex_lock(&m->work_lock);
+    m->threads_waiting++;
+    while (m->works == seen && result == 0)
+        result = until_ns == TIME_NEVER
+                     ? pthread_cond_wait(&m->work, &m->work_lock)
+                     : pthread_cond_clockwait(&m->work, &m->work_lock, CLOCK_MONOTONIC, &until);
+    m->threads_waiting--;
+    (void)pthread_mutex_unlock(&m->work_lock);
+}
+
+static uint64_t works_now(Manage *m)
+{
+    (void)pthread_mutex_lock(&m->work_lock);
+    uint64_t works = m->works;
+    (void)pthread_mutex_unlock(&m->work_lock);
+    return works;
+}
+
+/* What is to be done for the data first, then for its memory. */
+static bool work_take(Manage *m, CacheJob *job)
+{
+    void *at;
+    size_t bytes;
+    bool taken;
+    while (!(taken = cache_background_take(m->cache, job, os_now_ns())) &&
+           cache_collapse_take(m->cache, &at, &bytes))
+        manage_pages_collapse(at, bytes);
+    return taken;
+}
+
+static void *worker_main(void *arg)
+{
+    Manage *m = arg;
+    CacheJob *job = malloc(sizeof *job);
+    CacheResult result;
+    uint64_t seen;
+    if (!job)
+        return NULL;
+    for (;;) {
+        seen = works_now(m);
+        while (work_take(m, job)) {
+            (void)manage_workers_wake(m, &seen);
+            manage_carry_out(m, job, &result);
+            cache_background_done(m->cache, job, &result, os_now_ns());
+            job_result_free(&result);
+        }
+        wait_work(m, seen);
+    }
+}
