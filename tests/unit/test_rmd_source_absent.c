@@ -6,57 +6,13 @@
 #include <sys/un.h>
 
 #include "base/cleanup.h"
-#include "base/time.h"
-#include "rmd/source_kinds.h"
-#include "tests/lib/case.h"
 #include "tests/lib/tmpdir.h"
+#include "tests/unit/source_fixture.h"
 
-#define S NS_PER_S
-#define NOW (1700000000 * S)
-#define AWAKE (100000 * S)
-
-typedef struct Fixture {
-    Source *source;
-    SourceReport report; /* of the last look */
-} Fixture;
-
-static int set_up(void **state)
+static void ask(Fixture *f, const SourceKind *kind, const char *address)
 {
-    *state = calloc(1, sizeof(Fixture));
-    return *state ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    Fixture *f = *state;
-    if (f->source)
-        f->source->kind->close(f->source);
-    free(f);
-    return 0;
-}
-
-static void source_start(Fixture *f, const SourceKind *kind, const char *address)
-{
-    if (f->source)
-        f->source->kind->close(f->source);
-    f->source =
-        kind->open(&(SourceSettings){.bus = address, .session_bus = address, .display = address});
-    assert_non_null(f->source);
-    f->source->kind = kind;
-}
-
-/* A look @after_ns the beginning. */
-static void look(Fixture *f, uint64_t after_ns)
-{
-    f->report = (SourceReport){.name = "x", .sessions = -1};
-    f->source->kind->look(f->source, NOW + after_ns, AWAKE + after_ns, &f->report);
-    assert_true(f->report.text[0] != '\0');
-}
-
-static void assert_unknown(const Fixture *f, const char *text)
-{
-    if (f->report.known || !strstr(f->report.text, text))
-        fail_msg("known %d: %s", f->report.known, f->report.text);
+    source_start(f, kind,
+                 &(SourceSettings){.bus = address, .session_bus = address, .display = address});
 }
 
 /* False: Dodo was built without X11, and the source says so. */
@@ -77,7 +33,7 @@ CASE(bus__switched_off)
 CASE(bus__none)
 {
     Fixture *f = *state;
-    source_start(f, &source_logind, "unix:path=/nonexistent/bus");
+    ask(f, &source_logind, "unix:path=/nonexistent/bus");
     look(f, 0);
     assert_unknown(f, "No such file or directory");
     look(f, 10 * S);
@@ -87,7 +43,7 @@ CASE(bus__none)
 CASE(bus__not_an_address)
 {
     Fixture *f = *state;
-    source_start(f, &source_desktop, "nonsense");
+    ask(f, &source_desktop, "nonsense");
     look(f, 0);
     assert_unknown(f, "nonsense");
 }
@@ -106,7 +62,7 @@ CASE(bus__silent)
     assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
     assert_int_equal(listen(fd, 8), 0);
     (void)snprintf(address, sizeof address, "unix:path=%s", path);
-    source_start(f, &source_logind, address);
+    ask(f, &source_logind, address);
     look(f, 0);
     assert_unknown(f, "the bus does not answer");
     look(f, S);
@@ -126,7 +82,7 @@ CASE(x11__no_server)
     for (size_t i = 0; i < ARRAY_SIZE(displays); i++) {
         for (unsigned again = 0; again < 2; again++) {
             if (!again)
-                source_start(f, &source_x11, displays[i]);
+                ask(f, &source_x11, displays[i]);
             look(f, 0);
             assert_unknown(f, has_x11(f) ? "no X server answers there" : "");
         }
@@ -146,7 +102,7 @@ CASE(x11__silent_server)
     assert_int_equal(listen(fd, 8), 0);
     assert_true(ntohs(a.sin_port) >= 6000); /* as free ports are */
     (void)snprintf(display, sizeof display, "127.0.0.1:%d", ntohs(a.sin_port) - 6000);
-    source_start(f, &source_x11, display);
+    ask(f, &source_x11, display);
     for (unsigned again = 0; again < 2; again++) {
         look(f, 0);
         assert_unknown(f, has_x11(f) ? "the X server does not answer" : "");

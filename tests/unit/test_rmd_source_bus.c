@@ -4,73 +4,31 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/time.h"
-#include "rmd/source_kinds.h"
-#include "tests/lib/case.h"
 #include "tests/lib/needs.h"
 #include "tests/lib/private_bus.h"
-
-#define S NS_PER_S
-#define NOW (1700000000 * S)
-#define AWAKE (100000 * S)
+#include "tests/unit/source_fixture.h"
 
 #define LOGIN "org.freedesktop.login1"
 #define SCREEN_SAVER "org.freedesktop.ScreenSaver"
 #define MUTTER "org.gnome.Mutter.IdleMonitor"
 
-typedef struct Fixture {
-    PrivateBus bus;
-    Source *source;
-    SourceReport report; /* of the last look */
-} Fixture;
+static PrivateBus bus;
 
-static int set_up(void **state)
+static int bus_end(void **state)
 {
-    *state = calloc(1, sizeof(Fixture));
-    return *state ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    Fixture *f = *state;
-    if (f->source)
-        f->source->kind->close(f->source);
-    private_bus_stop(&f->bus);
-    free(f);
+    (void)tear_down(state);
+    private_bus_stop(&bus);
     return 0;
 }
 
-static void bus_start(Fixture *f)
+static void bus_start(void)
 {
-    assert_true(private_bus_start(&f->bus));
+    assert_true(private_bus_start(&bus));
 }
 
-static void source_start(Fixture *f, const SourceKind *kind, const char *address)
+static void listen_to(Fixture *f, const SourceKind *kind, const char *address)
 {
-    f->source = kind->open(&(SourceSettings){.bus = address, .session_bus = address});
-    assert_non_null(f->source);
-    f->source->kind = kind;
-}
-
-/* A look @after_ns the beginning. */
-static void look(Fixture *f, uint64_t after_ns)
-{
-    f->report = (SourceReport){.name = "x", .sessions = -1};
-    f->source->kind->look(f->source, NOW + after_ns, AWAKE + after_ns, &f->report);
-    assert_true(f->report.text[0] != '\0');
-}
-
-static void assert_idle(const Fixture *f, uint64_t idle_ns, const char *text)
-{
-    if (!f->report.known || f->report.idle_ns != idle_ns || !strstr(f->report.text, text))
-        fail_msg("known %d, idle %.3f s, not %.3f: %s", f->report.known,
-                 (double)f->report.idle_ns / 1e9, (double)idle_ns / 1e9, f->report.text);
-}
-
-static void assert_unknown(const Fixture *f, const char *text)
-{
-    if (f->report.known || !strstr(f->report.text, text))
-        fail_msg("known %d: %s", f->report.known, f->report.text);
+    source_start(f, kind, &(SourceSettings){.bus = address, .session_bus = address});
 }
 
 /* ---- logind --------------------------------------------------------------------------------- */
@@ -79,36 +37,35 @@ static GSubprocess *logind_start(Fixture *f)
 {
     static const char *const argv[] = {"/usr/bin/python3", "-m",     "dbusmock", "--system",
                                        "--template",       "logind", NULL};
-    bus_start(f);
-    GSubprocess *mock = private_bus_run(&f->bus, LOGIN, argv);
+    bus_start();
+    GSubprocess *mock = private_bus_run(&bus, LOGIN, argv);
     assert_non_null(mock);
-    source_start(f, &source_logind, f->bus.address);
+    listen_to(f, &source_logind, bus.address);
     return mock;
 }
 
-static void session_add(Fixture *f, const char *id, const char *user)
+static void session_add(const char *id, const char *user)
 {
-    private_bus_call(&f->bus, LOGIN, "/org/freedesktop/login1", "org.freedesktop.DBus.Mock",
+    private_bus_call(&bus, LOGIN, "/org/freedesktop/login1", "org.freedesktop.DBus.Mock",
                      "AddSession", g_variant_new("(ssusb)", id, "seat0", 1000u, user, TRUE));
 }
 
 /* Sets a property of a session; @value is floating. */
-static void session_set(Fixture *f, const char *id, const char *key, GVariant *value)
+static void session_set(const char *id, const char *key, GVariant *value)
 {
     g_autofree char *path = g_strdup_printf("/org/freedesktop/login1/session/%s", id);
     GVariantBuilder b;
     g_variant_builder_init(&b, G_VARIANT_TYPE("a{sv}"));
     g_variant_builder_add(&b, "{sv}", key, value);
-    private_bus_call(&f->bus, LOGIN, path, "org.freedesktop.DBus.Mock", "UpdateProperties",
+    private_bus_call(&bus, LOGIN, path, "org.freedesktop.DBus.Mock", "UpdateProperties",
                      g_variant_new("(sa{sv})", "org.freedesktop.login1.Session", &b));
 }
 
-static void session_idle(Fixture *f, const char *id, bool idle, uint64_t since_us,
-                         uint64_t since_monotonic_us)
+static void session_idle(const char *id, bool idle, uint64_t since_us, uint64_t since_monotonic_us)
 {
-    session_set(f, id, "IdleHint", g_variant_new_boolean(idle));
-    session_set(f, id, "IdleSinceHint", g_variant_new_uint64(since_us));
-    session_set(f, id, "IdleSinceHintMonotonic", g_variant_new_uint64(since_monotonic_us));
+    session_set(id, "IdleHint", g_variant_new_boolean(idle));
+    session_set(id, "IdleSinceHint", g_variant_new_uint64(since_us));
+    session_set(id, "IdleSinceHintMonotonic", g_variant_new_uint64(since_monotonic_us));
 }
 
 static uint64_t us(uint64_t ns)
@@ -116,7 +73,7 @@ static uint64_t us(uint64_t ns)
     return ns / NS_PER_US;
 }
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_WITH(name, set_up, bus_end)
 
 CASE(logind__nobody)
 {
@@ -127,11 +84,11 @@ CASE(logind__nobody)
     assert_int_equal(f->report.sessions, 0);
     look(f, 400 * S);
     assert_idle(f, 400 * S, "nobody is logged in, for 400s at least");
-    session_add(f, "c1", "ann");
+    session_add("c1", "ann");
     look(f, 401 * S);
     assert_idle(f, 0, "1 logged in, last active: ann here, 0s ago");
     assert_int_equal(f->report.sessions, 1);
-    session_set(f, "c1", "State", g_variant_new_string("closing"));
+    session_set("c1", "State", g_variant_new_string("closing"));
     look(f, 402 * S);
     assert_idle(f, 0, "nobody is logged in, for 0s at least"); /* counted again */
     subprocess_end(mock);
@@ -141,38 +98,38 @@ CASE(logind__sessions)
 {
     Fixture *f = *state;
     GSubprocess *mock = logind_start(f);
-    session_add(f, "1", "ann");
-    session_idle(f, "1", true, us(NOW - 900 * S), us(AWAKE - 900 * S));
+    session_add("1", "ann");
+    session_idle("1", true, us(NOW - 900 * S), us(AWAKE - 900 * S));
     look(f, 0);
     assert_idle(f, 900 * S, "1 logged in, last active: ann here, 15min ago");
 
-    session_add(f, "2", "bob"); /* by ssh: logind looks at the terminal */
-    session_set(f, "2", "Type", g_variant_new_string("tty"));
+    session_add("2", "bob"); /* by ssh: logind looks at the terminal */
+    session_set("2", "Type", g_variant_new_string("tty"));
     look(f, 0);
     assert_false(f->report.terminals_only); /* one is a desktop */
-    session_set(f, "1", "Type", g_variant_new_string("tty"));
+    session_set("1", "Type", g_variant_new_string("tty"));
     look(f, 0);
     assert_true(f->report.terminals_only);
-    session_set(f, "1", "Type", g_variant_new_string("wayland"));
-    session_set(f, "2", "Remote", g_variant_new_boolean(TRUE));
-    session_idle(f, "2", false, us(NOW - 60 * S), us(AWAKE - 60 * S));
+    session_set("1", "Type", g_variant_new_string("wayland"));
+    session_set("2", "Remote", g_variant_new_boolean(TRUE));
+    session_idle("2", false, us(NOW - 60 * S), us(AWAKE - 60 * S));
     look(f, 0);
     assert_idle(f, 60 * S, "2 logged in, last active: bob from afar, 1min ago");
     assert_int_equal(f->report.sessions, 2);
 
-    session_set(f, "2", "Type", g_variant_new_string("unspecified"));
+    session_set("2", "Type", g_variant_new_string("unspecified"));
     look(f, 0);
     assert_idle(f, 60 * S, "2 logged in");
-    session_idle(f, "2", false, 0, 0); /* no terminal: sftp, say */
+    session_idle("2", false, 0, 0); /* no terminal: sftp, say */
     look(f, 0);
     assert_idle(f, 0, "2 logged in, last active: bob");
-    session_idle(f, "2", false, us(NOW - 60 * S), us(AWAKE - 60 * S));
+    session_idle("2", false, us(NOW - 60 * S), us(AWAKE - 60 * S));
 
-    session_idle(f, "1", false, us(NOW - 900 * S), us(AWAKE - 900 * S)); /* back at the desktop */
+    session_idle("1", false, us(NOW - 900 * S), us(AWAKE - 900 * S)); /* back at the desktop */
     look(f, S);
     assert_idle(f, 0, "2 logged in, last active: ann here, 0s ago");
 
-    session_set(f, "1", "Class", g_variant_new_string("greeter")); /* nobody's */
+    session_set("1", "Class", g_variant_new_string("greeter")); /* nobody's */
     look(f, S);
     assert_idle(f, 61 * S, "1 logged in, last active: bob from afar");
     assert_false(f->report.terminals_only); /* he is at no terminal here */
@@ -195,13 +152,13 @@ CASE(logind__clocks)
         {0, 0, 0},     /* idle, and no word since when */
     };
     GSubprocess *mock = logind_start(f);
-    session_add(f, "1", "ann");
+    session_add("1", "ann");
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        session_idle(f, "1", true, us(cases[i].since_ns), us(cases[i].monotonic_ns));
+        session_idle("1", true, us(cases[i].since_ns), us(cases[i].monotonic_ns));
         look(f, 0);
         assert_idle(f, cases[i].idle_ns, "1 logged in");
     }
-    session_idle(f, "1", true, UINT64_MAX, UINT64_MAX);
+    session_idle("1", true, UINT64_MAX, UINT64_MAX);
     look(f, 0);
     assert_idle(f, 0, "1 logged in");
     subprocess_end(mock);
@@ -218,7 +175,7 @@ CASE(logind__restarts)
     Service other = {LOGIN, "/org/freedesktop/login1", LOGIN ".Manager"};
     look(f, 300 * S);
     assert_unknown(f, LOGIN);
-    service_start(&other, &f->bus);
+    service_start(&other, &bus);
     service_answer(&other, g_variant_new_parsed("(@a(susso) [],)"));
     look(f, 301 * S);
     assert_idle(f, 0, "nobody is logged in");
@@ -229,10 +186,10 @@ CASE(logind__restarts)
 CASE(logind__strange_answers)
 {
     Fixture *f = *state;
-    bus_start(f);
+    bus_start();
     Service manager = {LOGIN, "/org/freedesktop/login1", LOGIN ".Manager"};
-    service_start(&manager, &f->bus);
-    source_start(f, &source_logind, f->bus.address);
+    service_start(&manager, &bus);
+    listen_to(f, &source_logind, bus.address);
     service_answer(&manager, g_variant_new("(s)", "nothing of the kind"));
     look(f, 0);
     assert_unknown(f, "type");
@@ -254,14 +211,14 @@ CASE(logind__strange_answers)
 CASE(logind__no_properties)
 {
     Fixture *f = *state;
-    bus_start(f);
+    bus_start();
     Service manager = {LOGIN, "/org/freedesktop/login1", LOGIN ".Manager"};
     Service session = {"test.session", "/s", "org.freedesktop.DBus.Properties"};
-    service_start(&manager, &f->bus);
+    service_start(&manager, &bus);
     service_start_on(&session, &manager);
     service_answer(&manager, g_variant_new_parsed("([('1', uint32 0, 'ann', '', @o '/s')],)"));
     service_answer(&session, g_variant_new_parsed("(@a{sv} {},)"));
-    source_start(f, &source_logind, f->bus.address);
+    listen_to(f, &source_logind, bus.address);
     look(f, 300 * S);
     assert_idle(f, 0, "1 logged in");
     service_stop(&session);
@@ -273,10 +230,10 @@ CASE(logind__no_properties)
 CASE(service__silent)
 {
     Fixture *f = *state;
-    bus_start(f);
+    bus_start();
     Service manager = {LOGIN, "/org/freedesktop/login1", LOGIN ".Manager"};
-    service_start(&manager, &f->bus);
-    source_start(f, &source_logind, f->bus.address);
+    service_start(&manager, &bus);
+    listen_to(f, &source_logind, bus.address);
     look(f, 0);
     assert_unknown(f, "Timeout");
     service_answer(&manager, g_variant_new_parsed("(@a(susso) [],)"));
@@ -291,22 +248,22 @@ CASE(bus__dies)
 {
     static char address[256]; /* which stays when the bus starts again */
     Fixture *f = *state;
-    bus_start(f);
+    bus_start();
     Service manager = {LOGIN, "/org/freedesktop/login1", LOGIN ".Manager"};
-    service_start(&manager, &f->bus);
+    service_start(&manager, &bus);
     service_answer(&manager, g_variant_new_parsed("(@a(susso) [],)"));
-    (void)snprintf(address, sizeof address, "%s", f->bus.address);
-    source_start(f, &source_logind, address);
+    (void)snprintf(address, sizeof address, "%s", bus.address);
+    listen_to(f, &source_logind, address);
     look(f, 0);
     assert_true(f->report.known);
-    private_bus_kill(&f->bus);
+    private_bus_kill(&bus);
     look(f, S);
     assert_false(f->report.known);
     look(f, 7 * S);
     assert_false(f->report.known);
     service_stop(&manager);
-    private_bus_start_again(&f->bus);
-    service_start(&manager, &f->bus);
+    private_bus_start_again(&bus);
+    service_start(&manager, &bus);
     service_answer(&manager, g_variant_new_parsed("(@a(susso) [],)"));
     look(f, 13 * S);
     assert_idle(f, 0, "nobody is logged in");
@@ -318,12 +275,12 @@ CASE(bus__dies)
 CASE(desktop__gnome)
 {
     Fixture *f = *state;
-    bus_start(f);
+    bus_start();
     Service gnome = {MUTTER, "/org/gnome/Mutter/IdleMonitor/Core", MUTTER};
-    source_start(f, &source_desktop, f->bus.address);
+    listen_to(f, &source_desktop, bus.address);
     look(f, 0);
     assert_unknown(f, "no desktop on this bus reports it");
-    service_start(&gnome, &f->bus);
+    service_start(&gnome, &bus);
     service_answer(&gnome, g_variant_new("(t)", (guint64)301250));
     look(f, S);
     assert_idle(f, 301250 * NS_PER_MS, "GNOME: last touched 301s ago");
@@ -343,11 +300,11 @@ CASE(desktop__gnome)
 CASE(desktop__screen_savers)
 {
     Fixture *f = *state;
-    bus_start(f);
+    bus_start();
     Service saver = {SCREEN_SAVER, "/org/freedesktop/ScreenSaver", SCREEN_SAVER};
-    service_start(&saver, &f->bus);
+    service_start(&saver, &bus);
     service_answer(&saver, g_variant_new("(u)", 900u));
-    source_start(f, &source_desktop, f->bus.address);
+    listen_to(f, &source_desktop, bus.address);
     look(f, 0);
     assert_idle(f, 0, "the screen saver: last touched 0s ago"); /* first heard of */
     service_answer(&saver, g_variant_new("(u)", 1200u));
@@ -380,11 +337,11 @@ CASE(desktop__screen_savers)
 CASE(desktop__other_path)
 {
     Fixture *f = *state;
-    bus_start(f);
+    bus_start();
     Service saver = {SCREEN_SAVER, "/ScreenSaver", SCREEN_SAVER};
-    service_start(&saver, &f->bus);
+    service_start(&saver, &bus);
     service_answer(&saver, g_variant_new("(u)", 5u));
-    source_start(f, &source_desktop, f->bus.address);
+    listen_to(f, &source_desktop, bus.address);
     look(f, 0);
     assert_idle(f, 0, "the screen saver");
     service_fail(&saver, "org.freedesktop.DBus.Error.NotSupported");
@@ -395,9 +352,9 @@ CASE(desktop__other_path)
 
 int main(void)
 {
-    static const char *const bus[] = {"dbus-daemon", "--version", NULL};
+    static const char *const daemon[] = {"dbus-daemon", "--version", NULL};
     static const char *const mock[] = {"/usr/bin/python3", "-c", "import dbusmock", NULL};
-    if (!needs(bus, "dbus-daemon") || !needs(mock, "python3-dbusmock"))
+    if (!needs(daemon, "dbus-daemon") || !needs(mock, "python3-dbusmock"))
         return 0;
     return cases_run(NULL, NULL);
 }

@@ -9,70 +9,26 @@
 #include <utmpx.h>
 
 #include "base/cleanup.h"
-#include "base/time.h"
-#include "rmd/source_kinds.h"
 #include "rmd/utmp.h"
-#include "tests/lib/case.h"
 #include "tests/lib/input_direct.h"
 #include "tests/lib/tmpdir.h"
+#include "tests/unit/source_fixture.h"
 
-#define S NS_PER_S
-#define NOW (1700000000 * S)
-#define AWAKE (100000 * S)
+static TmpDir dir;
+static InputWatch *watch;
 
-typedef struct Fixture {
-    TmpDir dir;
-    InputWatch *watch;
-    Source *source;
-    SourceReport report; /* of the last look */
-} Fixture;
-
-static int set_up(void **state)
+static int dir_begin(void **state)
 {
-    Fixture *f = calloc(1, sizeof *f);
-    assert_non_null(f);
-    tmpdir_make(&f->dir);
-    *state = f;
+    tmpdir_make(&dir);
+    return set_up(state);
+}
+
+static int dir_end(void **state)
+{
+    (void)tear_down(state);
+    watch = input_watch_free(watch);
+    tmpdir_remove(&dir);
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    Fixture *f = *state;
-    if (f->source)
-        f->source->kind->close(f->source);
-    assert_null(input_watch_free(f->watch));
-    tmpdir_remove(&f->dir);
-    free(f);
-    return 0;
-}
-
-static void source_start(Fixture *f, const SourceKind *kind, const SourceSettings *settings)
-{
-    f->source = kind->open(settings);
-    assert_non_null(f->source);
-    f->source->kind = kind;
-}
-
-/* A look @after_ns the beginning. */
-static void look(Fixture *f, uint64_t after_ns)
-{
-    f->report = (SourceReport){.name = "x", .sessions = -1};
-    f->source->kind->look(f->source, NOW + after_ns, AWAKE + after_ns, &f->report);
-    assert_true(f->report.text[0] != '\0');
-}
-
-static void assert_idle(const Fixture *f, uint64_t idle_ns, const char *text)
-{
-    if (!f->report.known || f->report.idle_ns != idle_ns || !strstr(f->report.text, text))
-        fail_msg("known %d, idle %.3f s, not %.3f: %s", f->report.known,
-                 (double)f->report.idle_ns / 1e9, (double)idle_ns / 1e9, f->report.text);
-}
-
-static void assert_unknown(const Fixture *f, const char *text)
-{
-    if (f->report.known || !strstr(f->report.text, text))
-        fail_msg("known %d: %s", f->report.known, f->report.text);
 }
 
 TEST(not_wanted)
@@ -90,37 +46,37 @@ TEST(not_wanted)
 
 /* ---- devices -------------------------------------------------------------------------------- */
 
-static void file_make(Fixture *f, const char *name, uint64_t age_ns)
+static void file_make(const char *name, uint64_t age_ns)
 {
-    tmpdir_text(&f->dir, name, "");
-    tmpdir_touch(&f->dir, name, NOW - age_ns, NOW); /* written to just now: that says nothing */
+    tmpdir_text(&dir, name, "");
+    tmpdir_touch(&dir, name, NOW - age_ns, NOW); /* written to just now: that says nothing */
 }
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_WITH(name, dir_begin, dir_end)
 
 CASE(devices__patterns)
 {
     Fixture *f = *state;
     char ttys[256], pts[256];
-    char *const consoles[] = {tmpdir_path(&f->dir, "tty[0-9]*", ttys),
-                              tmpdir_path(&f->dir, "pts/*", pts), NULL};
+    char *const consoles[] = {tmpdir_path(&dir, "tty[0-9]*", ttys), tmpdir_path(&dir, "pts/*", pts),
+                              NULL};
     source_start(f, &source_devices, &(SourceSettings){.consoles = consoles});
     look(f, 0);
     assert_unknown(f, "no file is there that matches ");
-    file_make(f, "tty", 1 * S);
-    file_make(f, "ttyS0", 2 * S);
+    file_make("tty", 1 * S);
+    file_make("ttyS0", 2 * S);
     look(f, 0);
     assert_unknown(f, " or the others");
-    file_make(f, "tty1", 900 * S);
-    file_make(f, "tty12", 700 * S);
+    file_make("tty1", 900 * S);
+    file_make("tty12", 700 * S);
     look(f, 0);
     assert_idle(f, 700 * S, "2 device files, last read 700s ago");
     look(f, 5 * S);
     assert_idle(f, 705 * S, "last read 705s ago");
-    file_make(f, "pts/0", 0);
+    file_make("pts/0", 0);
     look(f, 6 * S);
     assert_idle(f, S - 1, "3 device files, last read 1s ago");
-    tmpdir_touch(&f->dir, "tty1", NOW + 6 * S + S / 2, NOW);
+    tmpdir_touch(&dir, "tty1", NOW + 6 * S + S / 2, NOW);
     look(f, 7 * S);
     assert_idle(f, S / 2, "3 device files, last read 0s ago");
 }
@@ -129,16 +85,16 @@ CASE(devices__one_that_is_missing)
 {
     Fixture *f = *state;
     char mouse[256], ttys[256];
-    char *const consoles[] = {tmpdir_path(&f->dir, "tty*", ttys),
-                              tmpdir_path(&f->dir, "mouse", mouse), NULL};
-    file_make(f, "tty1", 900 * S);
+    char *const consoles[] = {tmpdir_path(&dir, "tty*", ttys), tmpdir_path(&dir, "mouse", mouse),
+                              NULL};
+    file_make("tty1", 900 * S);
     source_start(f, &source_devices, &(SourceSettings){.consoles = consoles});
     look(f, 0);
     assert_unknown(f, "mouse: No such file or directory");
-    file_make(f, "mouse", 400 * S);
+    file_make("mouse", 400 * S);
     look(f, S);
     assert_idle(f, 401 * S, "2 device files");
-    tmpdir_delete(&f->dir, "mouse");
+    tmpdir_delete(&dir, "mouse");
     look(f, 2 * S);
     assert_unknown(f, "mouse: No such file or directory");
 }
@@ -147,9 +103,9 @@ CASE(devices__one_that_cannot_be_looked_at)
 {
     Fixture *f = *state;
     char ttys[256], loop[256];
-    char *const consoles[] = {tmpdir_path(&f->dir, "tty*", ttys), NULL};
-    file_make(f, "tty1", 900 * S);
-    assert_int_equal(symlink("tty2", tmpdir_path(&f->dir, "tty2", loop)), 0);
+    char *const consoles[] = {tmpdir_path(&dir, "tty*", ttys), NULL};
+    file_make("tty1", 900 * S);
+    assert_int_equal(symlink("tty2", tmpdir_path(&dir, "tty2", loop)), 0);
     source_start(f, &source_devices, &(SourceSettings){.consoles = consoles});
     look(f, 0);
     assert_unknown(f, "Too many levels of symbolic links");
@@ -160,8 +116,8 @@ CASE(devices__without_ptmx)
 {
     Fixture *f = *state;
     char all[256], link[256];
-    char *const consoles[] = {tmpdir_path(&f->dir, "*", all), NULL};
-    assert_int_equal(symlink("/dev/ptmx", tmpdir_path(&f->dir, "ptmx", link)), 0);
+    char *const consoles[] = {tmpdir_path(&dir, "*", all), NULL};
+    assert_int_equal(symlink("/dev/ptmx", tmpdir_path(&dir, "ptmx", link)), 0);
     source_start(f, &source_devices, &(SourceSettings){.consoles = consoles});
     look(f, 0);
     assert_unknown(f, "no file is there that matches");
@@ -172,15 +128,15 @@ CASE(devices__terminals_only)
 {
     Fixture *f = *state;
     char all[256], link[256];
-    char *const consoles[] = {tmpdir_path(&f->dir, "*", all), NULL};
+    char *const consoles[] = {tmpdir_path(&dir, "*", all), NULL};
     CLEANUP_CLOSE int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     assert_true(master >= 0);
-    assert_int_equal(symlink(ptsname(master), tmpdir_path(&f->dir, "pts", link)), 0);
+    assert_int_equal(symlink(ptsname(master), tmpdir_path(&dir, "pts", link)), 0);
     source_start(f, &source_devices, &(SourceSettings){.consoles = consoles});
     look(f, 0);
     assert_true(f->report.known && f->report.terminals_only);
     assert_non_null(strstr(f->report.text, "1 device file, "));
-    file_make(f, "mouse", 0);
+    file_make("mouse", 0);
     look(f, S);
     assert_true(f->report.known && !f->report.terminals_only);
 }
@@ -201,17 +157,17 @@ static void session_add(Sessions *s, short type, pid_t pid, const char *line, co
     memcpy(u->ut_user, user, strlen(user));
 }
 
-static void sessions_write(Fixture *f, const Sessions *s, uint64_t age_ns)
+static void sessions_write(const Sessions *s, uint64_t age_ns)
 {
-    tmpdir_write(&f->dir, "utmp", s->records, s->count * sizeof s->records[0]);
-    tmpdir_touch(&f->dir, "utmp", NOW, NOW - age_ns);
+    tmpdir_write(&dir, "utmp", s->records, s->count * sizeof s->records[0]);
+    tmpdir_touch(&dir, "utmp", NOW, NOW - age_ns);
 }
 
 static void utmp_start(Fixture *f)
 {
     static char utmp[256], terminals[256];
-    SourceSettings settings = {.utmp = tmpdir_path(&f->dir, "utmp", utmp),
-                               .terminals = tmpdir_path(&f->dir, "dev", terminals)};
+    SourceSettings settings = {.utmp = tmpdir_path(&dir, "utmp", utmp),
+                               .terminals = tmpdir_path(&dir, "dev", terminals)};
     source_start(f, &source_utmp, &settings);
 }
 
@@ -232,10 +188,10 @@ CASE(utmp__none_is_kept)
     look(f, 0);
     assert_unknown(f, "utmp: No such file or directory");
     assert_int_equal(f->report.sessions, -1);
-    tmpdir_text(&f->dir, "utmp", "");
+    tmpdir_text(&dir, "utmp", "");
     look(f, 0);
     assert_unknown(f, "utmp: no sessions are recorded here");
-    tmpdir_text(&f->dir, "utmp", "half a record");
+    tmpdir_text(&dir, "utmp", "half a record");
     look(f, 0);
     assert_unknown(f, "utmp: no sessions are recorded here");
     assert_int_equal(f->report.sessions, -1);
@@ -247,12 +203,12 @@ CASE(utmp__nobody_is_logged_in)
     Sessions s = {.count = 0};
     session_add(&s, BOOT_TIME, 0, "~", "reboot");
     session_add(&s, LOGIN_PROCESS, getpid(), "tty1", "LOGIN");
-    sessions_write(f, &s, 800 * S);
+    sessions_write(&s, 800 * S);
     utmp_start(f);
     look(f, 0);
     assert_idle(f, 800 * S, "nobody is logged in, for 800s");
     assert_int_equal(f->report.sessions, 0);
-    sessions_write(f, &s, 2 * AWAKE); /* kept across the host's start */
+    sessions_write(&s, 2 * AWAKE); /* kept across the host's start */
     look(f, S);
     assert_idle(f, S - 1, "nobody is logged in");
 }
@@ -262,7 +218,7 @@ CASE(utmp__since_the_hosts_start_at_most)
     Fixture *f = *state;
     Sessions s = {.count = 0};
     session_add(&s, BOOT_TIME, 0, "~", "reboot");
-    sessions_write(f, &s, 2 * AWAKE);
+    sessions_write(&s, 2 * AWAKE);
     utmp_start(f);
     look(f, 0);
     assert_idle(f, AWAKE, "nobody is logged in");
@@ -278,22 +234,22 @@ CASE(utmp__terminals)
     session_add(&s, USER_PROCESS, dead_process(), "pts/4", "cid"); /* killed */
     session_add(&s, DEAD_PROCESS, getpid(), "pts/5", "");
     session_add(&s, USER_PROCESS, getpid(), "pts/6", ""); /* nobody's */
-    sessions_write(f, &s, 4000 * S);
-    file_make(f, "dev/tty1", 3600 * S);
-    file_make(f, "dev/pts/3", 500 * S);
-    file_make(f, "dev/pts/4", 10 * S);
-    file_make(f, "dev/pts/5", 11 * S);
-    file_make(f, "dev/pts/6", 12 * S);
-    file_make(f, "dev/pts/7", 13 * S);
+    sessions_write(&s, 4000 * S);
+    file_make("dev/tty1", 3600 * S);
+    file_make("dev/pts/3", 500 * S);
+    file_make("dev/pts/4", 10 * S);
+    file_make("dev/pts/5", 11 * S);
+    file_make("dev/pts/6", 12 * S);
+    file_make("dev/pts/7", 13 * S);
     utmp_start(f);
     look(f, 0);
     assert_idle(f, 500 * S, "2 logged in, last typed or came 500s ago");
     assert_int_equal(f->report.sessions, 2);
-    tmpdir_touch(&f->dir, "dev/tty1", NOW + S, NOW);
+    tmpdir_touch(&dir, "dev/tty1", NOW + S, NOW);
     look(f, S);
     assert_idle(f, 0, "2 logged in");
     s.records[1].ut_type = DEAD_PROCESS; /* logs out */
-    sessions_write(f, &s, 0);
+    sessions_write(&s, 0);
     look(f, 30 * S);
     assert_idle(f, 29 * S - 1, "1 logged in");
     look(f, 40 * S);
@@ -304,9 +260,9 @@ CASE(utmp__terminals)
 static int others_count(Fixture *f)
 {
     char path[256];
-    if (chmod(f->dir.path, 0755) < 0 || chmod(tmpdir_path(&f->dir, "utmp", path), 0644) < 0 ||
-        chmod(tmpdir_path(&f->dir, "dev", path), 0755) < 0 ||
-        (geteuid() == 0 && setuid(65534) < 0) || kill(1, 0) == 0 || errno != EPERM)
+    if (chmod(dir.path, 0755) < 0 || chmod(tmpdir_path(&dir, "utmp", path), 0644) < 0 ||
+        chmod(tmpdir_path(&dir, "dev", path), 0755) < 0 || (geteuid() == 0 && setuid(65534) < 0) ||
+        kill(1, 0) == 0 || errno != EPERM)
         return 1;
     look(f, 0);
     return f->report.known && f->report.sessions == 1 && f->report.idle_ns == 500 * S ? 0 : 2;
@@ -318,9 +274,9 @@ CASE(utmp__processes_of_others)
     Sessions s = {.count = 0};
     int status;
     session_add(&s, USER_PROCESS, 1, "pts/3", "bob");
-    sessions_write(f, &s, 4000 * S);
-    file_make(f, "dev/pts/3", 500 * S);
-    assert_int_equal(chmod(tmpdir_path(&f->dir, "dev/pts", (char[256]){0}), 0755), 0);
+    sessions_write(&s, 4000 * S);
+    file_make("dev/pts/3", 500 * S);
+    assert_int_equal(chmod(tmpdir_path(&dir, "dev/pts", (char[256]){0}), 0755), 0);
     utmp_start(f);
     pid_t pid = fork();
     if (pid == 0)
@@ -338,8 +294,8 @@ CASE(utmp__displays)
     char line[32];
     session_add(&s, USER_PROCESS, getpid(), ":0", "ann");
     session_add(&s, USER_PROCESS, getpid(), "", "ann");
-    sessions_write(f, &s, 4000 * S);
-    file_make(f, "dev/pts/3", 500 * S);
+    sessions_write(&s, 4000 * S);
+    file_make("dev/pts/3", 500 * S);
     utmp_start(f);
     look(f, 0);
     assert_unknown(f, "2 logged in, but not on a terminal that can be looked at");
@@ -349,7 +305,7 @@ CASE(utmp__displays)
     session_add(&s, USER_PROCESS, 0, "pts/3", "bob"); /* of unknown process: taken as alive */
     session_add(&s, USER_PROCESS, getpid(), line, "eve");
     s.records[3].ut_line[31] = 'x'; /* no end */
-    sessions_write(f, &s, 4000 * S);
+    sessions_write(&s, 4000 * S);
     look(f, S);
     assert_idle(f, S - 1, "4 logged in");
 }
@@ -357,7 +313,6 @@ CASE(utmp__displays)
 /* A session is its process's and its line's; a line may be as long as its place. */
 CASE(utmp__of_whom_and_where)
 {
-    Fixture *f = *state;
     Sessions s = {.count = 0};
     static char longest[UTMP_LINE_MAX + 1];
     char path[256];
@@ -366,8 +321,8 @@ CASE(utmp__of_whom_and_where)
     session_add(&s, USER_PROCESS, getpid(), "pts/3", "ann");
     session_add(&s, USER_PROCESS, getppid(), longest, "bob");
     s.records[0].ut_session = s.records[1].ut_session = 1;
-    sessions_write(f, &s, 0);
-    assert_int_equal(utmp_read(tmpdir_path(&f->dir, "utmp", path), &u), 0);
+    sessions_write(&s, 0);
+    assert_int_equal(utmp_read(tmpdir_path(&dir, "utmp", path), &u), 0);
     assert_int_equal(u.count, 2);
     assert_int_equal(u.sessions[0].pid, getpid());
     assert_string_equal(u.sessions[0].line, "pts/3");
@@ -388,12 +343,12 @@ CASE(utmp__too_many)
         records[i].ut_user[0] = 'a';
         memcpy(records[i].ut_line, "tty1", 4);
     }
-    file_make(f, "dev/tty1", 3600 * S);
+    file_make("dev/tty1", 3600 * S);
     utmp_start(f);
-    tmpdir_write(&f->dir, "utmp", records, MANY * sizeof *records);
+    tmpdir_write(&dir, "utmp", records, MANY * sizeof *records);
     look(f, 0);
     assert_unknown(f, "utmp: more than 1024 are logged in");
-    tmpdir_write(&f->dir, "utmp", records, (MANY - 1) * sizeof *records);
+    tmpdir_write(&dir, "utmp", records, (MANY - 1) * sizeof *records);
     look(f, 0);
     assert_true(f->report.known);
     assert_int_equal(f->report.sessions, MANY - 1);
@@ -402,45 +357,44 @@ CASE(utmp__too_many)
 
 /* ---- input devices -------------------------------------------------------------------------- */
 
-static const char *pipe_make(Fixture *f, const char *name)
+static const char *pipe_make(const char *name)
 {
     static char path[256];
-    assert_int_equal(mkfifo(tmpdir_path(&f->dir, name, path), 0600), 0);
+    assert_int_equal(mkfifo(tmpdir_path(&dir, name, path), 0600), 0);
     return path;
 }
 
-static void event_write(Fixture *f, const char *name, uint16_t type)
+static void event_write(const char *name, uint16_t type)
 {
     char path[256];
     struct input_event e = {.type = type, .code = 30, .value = 1};
-    CLEANUP_CLOSE int fd =
-        open(tmpdir_path(&f->dir, name, path), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    CLEANUP_CLOSE int fd = open(tmpdir_path(&dir, name, path), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     assert_true(fd >= 0); /* it is open for reading */
     assert_int_equal(write(fd, &e, sizeof e), sizeof e);
 }
 
 static void input_watch(Fixture *f, const char *path)
 {
-    f->watch = input_watch_new(path);
-    assert_non_null(f->watch);
+    watch = input_watch_new(path);
+    assert_non_null(watch);
     source_start(
         f, &source_input,
-        &(SourceSettings){.input = path, .input_ask = input_direct_ask, .input_ctx = f->watch});
+        &(SourceSettings){.input = path, .input_ask = input_direct_ask, .input_ctx = watch});
 }
 
 static void input_start(Fixture *f)
 {
-    input_watch(f, f->dir.path);
+    input_watch(f, dir.path);
 }
 
 CASE(input__none)
 {
     Fixture *f = *state;
     char missing[256];
-    input_watch(f, tmpdir_path(&f->dir, "missing", missing));
+    input_watch(f, tmpdir_path(&dir, "missing", missing));
     look(f, 0);
     assert_unknown(f, "missing: no input devices are here");
-    tmpdir_text(&f->dir, "missing/mouse0", ""); /* not one of event* */
+    tmpdir_text(&dir, "missing/mouse0", ""); /* not one of event* */
     look(f, 10 * S);
     assert_unknown(f, "missing: no input devices are here");
 }
@@ -448,21 +402,21 @@ CASE(input__none)
 CASE(input__events)
 {
     Fixture *f = *state;
-    pipe_make(f, "event0");
-    pipe_make(f, "event1");
-    pipe_make(f, "mouse0");
+    pipe_make("event0");
+    pipe_make("event1");
+    pipe_make("mouse0");
     input_start(f);
     look(f, 0);
     assert_idle(f, 0, "2 input devices, last used 0s ago"); /* since it watches */
     look(f, 400 * S);
     assert_idle(f, 400 * S, "last used 400s ago");
-    event_write(f, "event1", EV_KEY);
+    event_write("event1", EV_KEY);
     look(f, 401 * S);
     assert_idle(f, 0, "last used 0s ago");
     look(f, 403 * S);
     assert_idle(f, 2 * S, "last used 2s ago");
-    event_write(f, "event0", EV_REL);
-    event_write(f, "event0", EV_SYN);
+    event_write("event0", EV_REL);
+    event_write("event0", EV_SYN);
     look(f, 404 * S);
     assert_idle(f, 0, "last used 0s ago");
 }
@@ -471,11 +425,11 @@ CASE(input__what_is_no_activity)
 {
     Fixture *f = *state;
     static const uint16_t types[] = {EV_SYN, EV_MSC, EV_LED, EV_SND, EV_REP, EV_PWR};
-    pipe_make(f, "event0");
+    pipe_make("event0");
     input_start(f);
     look(f, 0);
     for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-        event_write(f, "event0", types[i]);
+        event_write("event0", types[i]);
     look(f, 10 * S);
     assert_idle(f, 10 * S, "1 input device, last used 10s ago");
 }
@@ -484,11 +438,11 @@ CASE(input__what_is_no_activity)
 CASE(input__a_burst)
 {
     Fixture *f = *state;
-    pipe_make(f, "event0");
+    pipe_make("event0");
     input_start(f);
     look(f, 0);
     for (int i = 0; i < 1000; i++)
-        event_write(f, "event0", EV_ABS);
+        event_write("event0", EV_ABS);
     look(f, 10 * S);
     assert_idle(f, 0, "last used 0s ago");
     look(f, 11 * S);
@@ -498,11 +452,11 @@ CASE(input__a_burst)
 CASE(input__one_file)
 {
     Fixture *f = *state;
-    input_watch(f, pipe_make(f, "keyboard"));
+    input_watch(f, pipe_make("keyboard"));
     look(f, 0);
     look(f, 30 * S);
     assert_idle(f, 30 * S, "1 input device");
-    event_write(f, "keyboard", EV_KEY);
+    event_write("keyboard", EV_KEY);
     look(f, 31 * S);
     assert_idle(f, 0, "1 input device");
 }
@@ -511,12 +465,12 @@ CASE(input__one_file)
 CASE(input__unplugged)
 {
     Fixture *f = *state;
-    tmpdir_text(&f->dir, "event0/none", "");
-    tmpdir_text(&f->dir, "event1/none", "");
+    tmpdir_text(&dir, "event0/none", "");
+    tmpdir_text(&dir, "event1/none", "");
     input_start(f);
     look(f, 0);
     assert_unknown(f, "no input devices are here");
-    pipe_make(f, "event2");
+    pipe_make("event2");
     look(f, 5 * S);
     assert_idle(f, 0, "1 input device,");
 }
@@ -524,15 +478,15 @@ CASE(input__unplugged)
 CASE(input__plugged_in)
 {
     Fixture *f = *state;
-    pipe_make(f, "event0");
+    pipe_make("event0");
     input_start(f);
     look(f, 0);
-    pipe_make(f, "event7");
+    pipe_make("event7");
     look(f, S);
     assert_idle(f, S, "1 input device"); /* not looked for each time */
     look(f, 5 * S);
     assert_idle(f, 0, "2 input devices");
-    event_write(f, "event7", EV_KEY);
+    event_write("event7", EV_KEY);
     look(f, 9 * S);
     assert_idle(f, 0, "2 input devices");
 }
@@ -544,15 +498,15 @@ CASE(input__not_permitted)
     Fixture *f = *state;
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     char path[256];
-    pipe_make(f, "event0");
-    (void)tmpdir_path(&f->dir, "event1", path);
+    pipe_make("event0");
+    (void)tmpdir_path(&dir, "event1", path);
     memcpy(a.sun_path, path, strnlen(path, sizeof a.sun_path - 1));
     CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
     input_start(f);
     look(f, 0);
     assert_unknown(f, "event1: ");
-    tmpdir_delete(&f->dir, "event1");
+    tmpdir_delete(&dir, "event1");
     look(f, 5 * S);
     assert_idle(f, 5 * S, "1 input device");
 }
@@ -563,7 +517,7 @@ CASE(input__too_many)
     for (int i = 0; i < 65; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "event%d", i);
-        pipe_make(f, name);
+        pipe_make(name);
     }
     input_start(f);
     look(f, 0);
@@ -575,7 +529,7 @@ CASE(input__device_goes)
 {
     Fixture *f = *state;
     char path[256];
-    assert_int_equal(mkdir(tmpdir_path(&f->dir, "event0", path), 0700), 0);
+    assert_int_equal(mkdir(tmpdir_path(&dir, "event0", path), 0700), 0);
     input_start(f);
     look(f, 0);
     assert_unknown(f, "no input devices are here");
@@ -590,7 +544,7 @@ static int no_answer(void *ctx, uint64_t awake_ns, InputReport *ret)
 CASE(input__nobody_answers)
 {
     Fixture *f = *state;
-    source_start(f, &source_input, &(SourceSettings){.input = f->dir.path, .input_ask = no_answer});
+    source_start(f, &source_input, &(SourceSettings){.input = dir.path, .input_ask = no_answer});
     look(f, 300 * S);
     assert_idle(f, 0, "does not answer: it counts as touched");
 }
@@ -605,7 +559,7 @@ static int years_ago(void *ctx, uint64_t awake_ns, InputReport *ret)
 CASE(input__lies)
 {
     Fixture *f = *state;
-    source_start(f, &source_input, &(SourceSettings){.input = f->dir.path, .input_ask = years_ago});
+    source_start(f, &source_input, &(SourceSettings){.input = dir.path, .input_ask = years_ago});
     look(f, S);
     assert_idle(f, AWAKE + S, "1 input device");
 }
