@@ -48,14 +48,6 @@ typedef struct World {
 
 /* ---- effects -------------------------------------------------------------------------------- */
 
-static void fuzz_random(void *ctx, void *buf, size_t len)
-{
-    World *w = ctx;
-    uint8_t *p = buf;
-    for (size_t i = 0; i < len; i++)
-        p[i] = (uint8_t)mix64(++w->random);
-}
-
 static void note_request(World *w, Session *session, const uint8_t *payload, size_t len)
 {
     WireRequest request;
@@ -479,7 +471,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static World w;
     w = (World){.in = {data, size}, .now_ns = 100 * NS_PER_S};
-    Env env = {.random = fuzz_random, .ctx = &w};
+    Env env = {.random = fuzz_random, .ctx = &w.random};
     ManagerSink sink = {.message = message, .ctx = &w};
     ManagerConfig config = {.client_dead_ns = 6 * NS_PER_S,
                             .host_dead_ns = 3 * NS_PER_S,

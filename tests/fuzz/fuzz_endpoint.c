@@ -61,14 +61,6 @@ typedef struct World {
 
 /* ---- the two ends --------------------------------------------------------------------------- */
 
-static void fuzz_random(void *ctx, void *buf, size_t len)
-{
-    World *w = ctx;
-    uint8_t *p = buf;
-    for (size_t i = 0; i < len; i++)
-        p[i] = (uint8_t)mix64(++w->random);
-}
-
 static Addr addr_of(unsigned end, unsigned peer)
 {
     return addr_sim((uint16_t)(end + 1), (uint16_t)(peer + 1));
@@ -83,7 +75,7 @@ static void on_close(void *ctx, Session *s)
 
 static void end_start(World *w, unsigned end)
 {
-    Env env = {.random = fuzz_random, .ctx = w};
+    Env env = {.random = fuzz_random, .ctx = &w->random};
     endpoint_free(w->ends[end]);
     w->ends[end] = endpoint_new(&w->configs[end], &env);
     FUZZ_CHECK(w->ends[end]);

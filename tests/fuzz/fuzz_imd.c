@@ -37,14 +37,6 @@ typedef struct World {
 /* ---- effects ----------------------------------------------------------------------------------
  */
 
-static void fuzz_random(void *ctx, void *buf, size_t len)
-{
-    World *w = ctx;
-    uint8_t *p = buf;
-    for (size_t i = 0; i < len; i++)
-        p[i] = (uint8_t)mix64(++w->random);
-}
-
 static void data_message(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len)
 {
     WireData data;
@@ -308,7 +300,7 @@ static void step(World *w)
 
 static bool world_init(World *w)
 {
-    Env env = {.random = fuzz_random, .ctx = w};
+    Env env = {.random = fuzz_random, .ctx = &w->random};
     ImdDataSink data_sink = {.message = data_message, .burst = data_burst, .ctx = w};
     ImdControlSink control_sink = {
         .message = control_message, .command = control_command, .ctx = w};

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/id.h"
 
 typedef struct Input {
     const uint8_t *p;
@@ -43,6 +44,15 @@ static inline uint64_t take_u64(Input *in)
     uint8_t v[8];
     take(in, v, sizeof v);
     return get_u64(v);
+}
+
+/* For an Env: @ctx is a uint64_t, which counts on. */
+static inline void fuzz_random(void *ctx, void *buf, size_t len)
+{
+    uint64_t *random = ctx;
+    uint8_t *p = buf;
+    for (size_t i = 0; i < len; i++)
+        p[i] = (uint8_t)mix64(++*random);
 }
 
 #endif
