@@ -213,6 +213,14 @@ FIXTURE Cache *make(const CacheConfig *cfg, unsigned flags, int *ret_rd)
     return c;
 }
 
+/* The same without remote memory. */
+FIXTURE Cache *make_local(unsigned pieces, unsigned flags, int *ret_rd)
+{
+    CacheConfig cfg = config(pieces);
+    cfg.remote = false;
+    return make(&cfg, flags, ret_rd);
+}
+
 FIXTURE int piece_state(Cache *c, unsigned piece)
 {
     return cache_state(c, 0, (uint64_t)piece * PIECE);

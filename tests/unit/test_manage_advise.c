@@ -15,17 +15,10 @@ static int advise(Cache *c, int rd, uint64_t offset, uint64_t len, int advice)
     return (int)finish(c, &call);
 }
 
-static Cache *make_plain(unsigned pieces, int *rd)
-{
-    CacheConfig cfg = config(pieces);
-    cfg.remote = false;
-    return make(&cfg, 0, rd);
-}
-
 TEST(noreuse__reads_past_the_cache)
 {
     int rd;
-    Cache *c = make_plain(8, &rd);
+    Cache *c = make_local(8, 0, &rd);
     (void)do_read(c, rd, 0, PIECE);
     assert_int_equal(advise(c, rd, 0, 0, DODO_CADVISE_NOREUSE), 0);
     read_in_turn(c, rd, 6, 6);
@@ -42,7 +35,7 @@ TEST(noreuse__reads_past_the_cache)
 TEST(dontneed__drops_what_is_clean)
 {
     int rd;
-    Cache *c = make_plain(16, &rd);
+    Cache *c = make_local(16, 0, &rd);
     read_in_turn(c, rd, 8, 8);
     assert_int_equal(do_write(c, rd, 3 * PIECE, PIECE, 5), PIECE);
     assert_int_equal(advise(c, rd, PIECE / 2, 5 * PIECE, DODO_CADVISE_DONTNEED), 0);
@@ -58,9 +51,7 @@ TEST(dontneed__drops_what_is_clean)
 TEST(dontneed__up_to_the_end)
 {
     int rd;
-    CacheConfig cfg = config(16);
-    cfg.remote = false;
-    Cache *c = make(&cfg, 0, &rd);
+    Cache *c = make_local(16, 0, &rd);
     int shorter = cache_open(c, 2 * PIECE + 100, 2 * PIECE + 100, &w, 0);
     assert_int_equal(do_read(c, shorter, 0, 3 * PIECE), 2 * PIECE + 100);
     assert_int_equal(cache_state(c, shorter, 2 * PIECE), CACHE_LOCAL);
@@ -186,7 +177,7 @@ TEST(willneed__of_remote_memory)
 TEST(wrong_arguments__are_refused)
 {
     int rd;
-    Cache *c = make_plain(8, &rd);
+    Cache *c = make_local(8, 0, &rd);
     static const struct {
         int rd;
         off_t offset;

@@ -369,9 +369,7 @@ TEST(stats__count_what_was_asked_for)
 TEST(no_cache_at_all__works)
 {
     int rd;
-    CacheConfig cfg = config(0);
-    cfg.remote = false;
-    Cache *c = make(&cfg, 0, &rd);
+    Cache *c = make_local(0, 0, &rd);
     assert_int_equal(do_write(c, rd, 5, 3 * PIECE, 4), 3 * PIECE);
     assert_int_equal(w.file[4], 1);
     assert_int_equal(w.file[5], 4);

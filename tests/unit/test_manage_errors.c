@@ -11,9 +11,7 @@ TEST(full_disk__cwrite_tells_and_nothing_is_lost)
 {
     int rd;
     CacheHit hit;
-    CacheConfig cfg = config(4);
-    cfg.remote = false;
-    Cache *c = make(&cfg, 0, &rd);
+    Cache *c = make_local(4, 0, &rd);
     w.write_error = ENOSPC;
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(do_write(c, rd, i * PIECE, PIECE, 10 + (int)i), PIECE);
@@ -44,9 +42,7 @@ TEST(full_disk__cwrite_tells_and_nothing_is_lost)
 TEST(failed_write_through__is_read_from_the_file)
 {
     int rd;
-    CacheConfig cfg = config(4);
-    cfg.remote = false;
-    Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
+    Cache *c = make_local(4, MANAGE_WRITE_THROUGH, &rd);
     assert_int_equal(do_read(c, rd, 0, 3 * PIECE), 3 * PIECE);
     w.write_error = EIO;
     assert_int_equal(do_write(c, rd, PIECE, PIECE, 5), -1);
@@ -68,9 +64,7 @@ TEST(failed_write_through__is_read_from_the_file)
 TEST(write_back__goes_on_where_one_fails)
 {
     int rd;
-    CacheConfig cfg = config(8);
-    cfg.remote = false;
-    Cache *c = make(&cfg, 0, &rd);
+    Cache *c = make_local(8, 0, &rd);
     for (unsigned i = 0; i < 6; i += 2)
         assert_int_equal(do_write(c, rd, i * PIECE, PIECE, 10 + (int)i), PIECE);
     w.bad_at = 2 * PIECE;
@@ -90,9 +84,7 @@ TEST(write_back__goes_on_where_one_fails)
 TEST(write_back__failure_is_reported_once)
 {
     int rd;
-    CacheConfig cfg = config(2);
-    cfg.remote = false;
-    Cache *c = make(&cfg, 0, &rd);
+    Cache *c = make_local(2, 0, &rd);
     (void)do_write(c, rd, 0, PIECE, 3);
     (void)do_read(c, rd, PIECE, 1);
     w.write_error = EIO;
@@ -109,9 +101,7 @@ TEST(write_back__failure_is_reported_once)
 TEST(fdatasync__failed_is_written_again)
 {
     int rd;
-    CacheConfig cfg = config(2);
-    cfg.remote = false;
-    Cache *c = make(&cfg, 0, &rd);
+    Cache *c = make_local(2, 0, &rd);
     (void)do_write(c, rd, 0, PIECE, 3);
     w.sync_error = EIO;
     assert_int_equal(do_sync(c, rd), -1);
@@ -128,9 +118,7 @@ TEST(fdatasync__failed_is_written_again)
 TEST(fdatasync__failed_for_a_failed_write)
 {
     int rd;
-    CacheConfig cfg = config(2);
-    cfg.remote = false;
-    Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
+    Cache *c = make_local(2, MANAGE_WRITE_THROUGH, &rd);
     w.write_error = EIO;
     assert_int_equal(do_write(c, rd, 0, PIECE, 3), -1);
     w.write_error = 0;
@@ -148,9 +136,7 @@ TEST(fdatasync__failed_for_a_failed_write)
 TEST(close__tells_once_of_what_is_lost)
 {
     int rd;
-    CacheConfig cfg = config(2);
-    cfg.remote = false;
-    Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
+    Cache *c = make_local(2, MANAGE_WRITE_THROUGH, &rd);
     w.write_error = EIO;
     assert_int_equal(do_write(c, rd, 0, PIECE, 3), -1);
     w.write_error = 0;
@@ -170,10 +156,8 @@ TEST(fdatasync__failed_beside_a_failed_write)
 {
     int rd;
     CacheCall call;
-    CacheConfig cfg = config(2);
-    cfg.remote = false;
     static uint8_t bytes[PIECE];
-    Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
+    Cache *c = make_local(2, MANAGE_WRITE_THROUGH, &rd);
     cache_write_start(&call, c, rd, 0, bytes, sizeof bytes, w.now_ns);
     assert_int_equal(call.need, CACHE_JOB);
     w.sync_error = EIO;
@@ -193,9 +177,7 @@ TEST(fdatasync__failed_beside_a_write_back)
 {
     int rd;
     CacheCall first, second;
-    CacheConfig cfg = config(4);
-    cfg.remote = false;
-    Cache *c = make(&cfg, 0, &rd);
+    Cache *c = make_local(4, 0, &rd);
     (void)do_write(c, rd, 0, PIECE, 3);
     cache_sync_start(&first, c, rd, w.now_ns);
     CacheResult result = carry_out(&first.job);
@@ -227,9 +209,7 @@ TEST(fdatasync__failed_for_what_left_meanwhile)
 {
     int rd;
     CacheCall sync;
-    CacheConfig cfg = config(1);
-    cfg.remote = false;
-    Cache *c = make(&cfg, 0, &rd);
+    Cache *c = make_local(1, 0, &rd);
     (void)do_write(c, rd, 0, PIECE, 7);
     cache_sync_start(&sync, c, rd, w.now_ns);
     assert_int_equal(sync.job.kind, CACHE_WRITE);

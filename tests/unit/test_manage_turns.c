@@ -288,12 +288,10 @@ static void read_all(void)
     assert_int_equal(go_on(&call), CACHE_OVER);
 }
 
-/* Not for what may never be read again; and then each part once. */
-TEST(huge_pages__for_what_is_read_again_and_again)
+/* A cache of all of the file, on pages that can collapse. */
+static void all_local(void)
 {
     CacheConfig cfg;
-    void *at, *first;
-    size_t bytes;
     cache_config_init(&cfg, BYTES);
     cfg.piece_bytes = PIECE;
     cfg.remote = false;
@@ -304,6 +302,14 @@ TEST(huge_pages__for_what_is_read_again_and_again)
     rd = cache_open(cache, BYTES, BYTES, file, 0);
     somebody = true;
     told = 0;
+}
+
+/* Not for what may never be read again; and then each part once. */
+TEST(huge_pages__for_what_is_read_again_and_again)
+{
+    void *at, *first;
+    size_t bytes;
+    all_local();
     for (unsigned i = 0; i < 4; i++) { /* a miss, and three times all of it */
         read_all();
         assert_false(cache_collapse_take(cache, &at, &bytes));
@@ -376,18 +382,8 @@ TEST(close__behind_a_read_that_takes_the_lock_after_all)
 TEST(huge_pages__for_what_hits_read)
 {
     enum { HITS = 4 * BYTES / PIECE + 2 * 4096 };
-    CacheConfig cfg;
     CacheHit hit;
-    cache_config_init(&cfg, BYTES);
-    cfg.piece_bytes = PIECE;
-    cfg.remote = false;
-    cfg.low_water_bytes = cfg.readahead_bytes = cfg.bypass_factor = 0;
-    cfg.pages = &heap_pages;
-    cache = cache_new(&cfg, &(CacheHooks){.wake_background = wake_background});
-    assert_non_null(cache);
-    rd = cache_open(cache, BYTES, BYTES, file, 0);
-    somebody = true;
-    told = 0;
+    all_local();
     read_all();
     struct Lane *lane = cache_lane(cache);
     assert_non_null(lane);
