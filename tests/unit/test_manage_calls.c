@@ -323,8 +323,7 @@ TEST(remote_held__not_beside_a_write)
     cache_call_done(&sync, c, &written, w.now_ns);
     cache_background_done(c, &open, &opened, w.now_ns);
     assert_int_equal(finish(c, &sync), 0);
-    assert_int_equal(piece_state(c, 5),
-                     CACHE_DISK); /* never read here: it would be the host'state */
+    assert_int_equal(piece_state(c, 5), CACHE_DISK); /* never read here: it would be the host's */
     background(c);
     assert_int_equal(w.did[CACHE_CLOSE_REMOTE], 1);
     cache_free(c);
@@ -425,7 +424,7 @@ TEST(policy__ends_letting_go)
     for (unsigned i = 0; i < 20000 && !cache_turns(c); i++) { /* more than fits */
         (void)do_read(c, rd, i * 7 % PIECES * PIECE, PIECE);
     }
-    w.file_ns /= 2; /* and the kernel'state cache makes more of the memory */
+    w.file_ns /= 2; /* and the kernel's cache makes more of the memory */
     read_in_turn(c, rd, PIECES, PIECES);
     assert_int_equal(cache_turns(c), 1);
     assert_int_equal(stats(c).cached_bytes, 0);
@@ -585,7 +584,7 @@ TEST(readahead__evicts_nothing_hotter)
     for (unsigned i = 0; i < 4; i++) {
         uint64_t evicted = stats(c).evictions;
         (void)do_read(c, rd, i * PIECE, PIECE);
-        assert_int_equal(stats(c).evictions, evicted + 1); /* the call'state own */
+        assert_int_equal(stats(c).evictions, evicted + 1); /* the call's own */
         background(c);
         assert_int_equal(stats(c).evictions, evicted + 1);
     }

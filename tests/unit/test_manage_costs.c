@@ -12,7 +12,7 @@ TEST(cheap_file__is_read_past_the_cache)
     cfg.bypass_factor = 8;
     Cache *c = make(&cfg, 0, &rd);
     cache_copy_cost(c, PIECE, 500);
-    w.file_ns = 1500; /* as from the kernel'state page cache */
+    w.file_ns = 1500; /* as from the kernel's page cache */
     read_in_turn(c, rd, 20, 20);
     assert_true(stats(c).bypasses >= 18);
     w.file_ns = 5000000; /* now it is a disk */
@@ -40,7 +40,7 @@ TEST(cheap_file__is_measured_by_the_least_copy)
     assert_int_equal(stats(c).bypasses, 0);
     w.file_ns = 1000;
     read_in_turn(c, rd, 400, 16);
-    assert_true(stats(c).bypasses > 0); /* the kernel'state page cache */
+    assert_true(stats(c).bypasses > 0); /* the kernel's page cache */
     cache_free(c);
 }
 
@@ -55,7 +55,7 @@ TEST(expensive_remote__the_file_is_read)
     read_in_turn(c, rd, 40, 8);
     print_message("# %u reads, %u clones\n", w.did[CACHE_READ_REMOTE], w.did[CACHE_CLONE]);
     assert_true(w.did[CACHE_READ_REMOTE] <= 2); /* what is not known is tried */
-    assert_true(w.did[CACHE_CLONE] <= 3); /* the csync'state, which does not count, and others */
+    assert_true(w.did[CACHE_CLONE] <= 3);       /* the csync's, which does not count, and others */
     cache_free(c);
 }
 
@@ -104,7 +104,7 @@ TEST(expensive_clones__are_tolerated_where_reads_are_not)
 /* A clone takes time, too: what remote memory hardly saves it is not made for. */
 TEST(clones__are_not_for_little)
 {
-    const uint64_t remote_ns[] = {700000, 900000}; /* of the file'state 1000000 */
+    const uint64_t remote_ns[] = {700000, 900000}; /* of the file's 1000000 */
     unsigned clones[2];
     for (unsigned k = 0; k < 2; k++) {
         int rd;
@@ -234,7 +234,7 @@ static Cache *letting_go(int *rd, uint64_t file_ns, uint64_t remote_ns)
  * times. */
 TEST(a_cache_beside_remote_memory_of_little_use__lets_go)
 {
-    const uint64_t remote_ns[] = {90000, 120000}; /* of the file'state 100000 */
+    const uint64_t remote_ns[] = {90000, 120000}; /* of the file's 100000 */
     for (unsigned k = 0; k < 2; k++) {
         int rd;
         Cache *c = letting_go(&rd, 100000, remote_ns[k]);
@@ -376,7 +376,7 @@ TEST(expensive_remote__is_soon_looked_at_again)
     (void)do_sync(c, rd);
     w.remote_ns = 100000;
     read_in_turn(c, rd, 200, 8);
-    assert_int_equal(w.did[CACHE_CLONE], 7); /* the csync'state, of two pieces; six others */
+    assert_int_equal(w.did[CACHE_CLONE], 7); /* the csync's, of two pieces; six others */
     assert_true(w.did[CACHE_READ_REMOTE] >= 50);
     cache_free(c);
 }
@@ -547,7 +547,7 @@ TEST(file_mostly_quick__is_read_past_the_cache)
  * would send a drive to and fro; a stride it does not see. */
 TEST(readahead__of_files_is_the_kernels)
 {
-    /* As copying; on a host with much to do; what the drive'state rate allows. */
+    /* As copying; on a host with much to do; what the drive's rate allows. */
     const uint64_t quick_ns[] = {3000, 20000, 200000};
     for (unsigned i = 0; i < 3; i++) {
         int rd;
