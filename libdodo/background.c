@@ -6,7 +6,16 @@
 #include <string.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/client.h"
+#include "libdodo/fills.h"
+#include "libdodo/loss.h"
 #include "libdodo/mirror.h"
+#include "libdodo/moves.h"
+#include "libdodo/prefetch.h"
+#include "libdodo/region.h"
+#include "libdodo/run.h"
 #include "libdodo/story.h"
 
 static void alive_step(Call *call, uint64_t now_ns);

@@ -8,7 +8,15 @@
 #include <limits.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
+#include "libdodo/loss.h"
 #include "libdodo/mirror.h"
+#include "libdodo/prefetch.h"
+#include "libdodo/region.h"
+#include "libdodo/run.h"
 #include "libdodo/sharing.h"
 
 enum DiscardPhase { DISCARD_ENTER, DISCARD_RUN };

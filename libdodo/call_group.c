@@ -9,7 +9,17 @@
 #include <string.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
 #include "libdodo/mirror.h"
+#include "libdodo/prefetch.h"
+#include "libdodo/region.h"
+
+enum {
+    VECTOR_SMALL_BYTES = 4 * WIRE_BLOCK_SIZE, /* shorter buffers are gathered, up to a chunk */
+};
 
 /* ---- buffers -------------------------------------------------------------------------------- */
 

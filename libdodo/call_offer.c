@@ -7,7 +7,16 @@
 #include <errno.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/checks.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
+#include "libdodo/loss.h"
 #include "libdodo/mirror.h"
+#include "libdodo/prefetch.h"
+#include "libdodo/region.h"
+#include "libdodo/run.h"
 
 enum OfferPhase { OFFER_ENTER, OFFER_RUN };
 

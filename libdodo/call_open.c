@@ -9,7 +9,15 @@
 #include <errno.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/checks.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
 #include "libdodo/mirror.h"
+#include "libdodo/opening.h"
+#include "libdodo/region.h"
+#include "libdodo/run.h"
 #include "libdodo/sharing.h"
 #include "libdodo/story.h"
 

@@ -13,9 +13,22 @@
 #include <string.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/checks.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
+#include "libdodo/loss.h"
 #include "libdodo/mirror.h"
 #include "libdodo/misses.h"
+#include "libdodo/prefetch.h"
+#include "libdodo/region.h"
+#include "libdodo/run.h"
 #include "libdodo/sharing.h"
+
+enum {
+    WINDOW_TURNS_MAX = 4, /* of one window of a read, from copy to copy */
+};
 
 enum ReadPhase { READ_ENTER, READ_REMOTE, READ_MISSES, READ_FILE };
 

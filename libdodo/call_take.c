@@ -8,7 +8,13 @@
 #include <errno.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
 #include "libdodo/mirror.h"
+#include "libdodo/region.h"
+#include "libdodo/run.h"
 
 static Region *carried_new(Client *c, const OpTakeReply *given)
 {

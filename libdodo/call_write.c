@@ -12,7 +12,20 @@
 #include <stdlib.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/checks.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
+#include "libdodo/loss.h"
 #include "libdodo/mirror.h"
+#include "libdodo/prefetch.h"
+#include "libdodo/region.h"
+#include "libdodo/run.h"
+
+enum {
+    WRITE_WINDOW_CHUNKS = 32, /* of one mwrite under way at once */
+};
 
 static const CallOps twin_ops;
 

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libdodo/core_private.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/client.h"
+#include "libdodo/run.h"
 
 /* One is free: the caller keeps to the number of calls, the pieces to theirs. */
 static CallState *state_find(Channel *ch)

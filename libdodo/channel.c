@@ -5,7 +5,11 @@
 #include <string.h>
 
 #include "dodo/dodo.h"
-#include "libdodo/core_private.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/client.h"
+#include "libdodo/loss.h"
+#include "libdodo/run.h"
 
 static void session_closed(void *ctx, Session *s)
 {

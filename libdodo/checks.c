@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libdodo/checks.h"
+#include "libdodo/client.h"
 #include "libdodo/mirror.h"
+#include "libdodo/region.h"
 #include "libdodo/sharing.h"
 
 /* ---- under the lock ------------------------------------------------------------------------- */

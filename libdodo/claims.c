@@ -4,8 +4,17 @@
 #include <stdlib.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/checks.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
 #include "libdodo/mirror.h"
+#include "libdodo/moves.h"
+#include "libdodo/region.h"
 #include "libdodo/sharing.h"
+
+enum {
+    LONE_SOONER = 16, /* a second copy is tried for so much more often than other regions */
+};
 
 uint64_t region_claim(const Region *r)
 {

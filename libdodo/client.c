@@ -7,7 +7,12 @@
 
 #include "proto/conf/defaults.h"
 #include "dodo/dodo.h"
+#include "libdodo/checks.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
+#include "libdodo/fills.h"
 #include "libdodo/mirror.h"
+#include "libdodo/region.h"
 #include "libdodo/sharing.h"
 
 Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks *hooks)

@@ -12,7 +12,10 @@
  *   is known before it is needed (mirror.c).
  * - The background heals a copy: it reads blocks that only the other one has there, and offers them
  *   as fills (heal.c). */
+#include "libdodo/client.h"
 #include "libdodo/mirror.h"
+#include "libdodo/moves.h"
+#include "libdodo/region.h"
 
 #define LOOK_NS (100 * NS_PER_MS) /* a read looks how fast the slower copy is now, so often */
 

@@ -9,7 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/checks.h"
+#include "libdodo/client.h"
+#include "libdodo/fills.h"
+#include "libdodo/loss.h"
 #include "libdodo/mirror.h"
+#include "libdodo/moves.h"
+#include "libdodo/region.h"
+#include "libdodo/run.h"
 
 enum {
     HEAL_LOOK_BLOCKS = 1 << 18, /* looked at in one go, mostly 64 at a time */

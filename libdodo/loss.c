@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Regions and hosts that are lost: who notices, what follows, and what the manager hears of it. */
 #include "dodo/dodo.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
+#include "libdodo/loss.h"
+#include "libdodo/region.h"
 #include "libdodo/sharing.h"
 #include "libdodo/story.h"
 

@@ -3,6 +3,13 @@
  * that has not been heard for a while is asked for a block, in the background. Where there are very
  * many, they wait for their turn: a host that is lost is seen with the first of its copies. */
 #include "libdodo/mirror.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/client.h"
+#include "libdodo/fills.h"
+#include "libdodo/loss.h"
+#include "libdodo/region.h"
+#include "libdodo/run.h"
 
 enum { LOOKS_MAX = 100 }; /* in the time between keep-alives */
 

@@ -3,7 +3,7 @@
 #ifndef DODO_LIBDODO_MIRROR_H
 #define DODO_LIBDODO_MIRROR_H
 
-#include "libdodo/core_private.h"
+#include "libdodo/calls.h"
 
 /* ---- copies.c: all under the lock ---- */
 /* The one that has what both share: writes under way. */
@@ -18,10 +18,6 @@ static inline Region *mirror_other(const Region *r)
 }
 /* Makes them the two copies of a region. */
 void mirror_pair(Region *first, Region *second);
-/* Is the host of that epoch being drained, as far as the manager has said? */
-bool moves_drained(const Client *c, uint64_t epoch);
-/* The region, without memory, is to have it as its other copy is on a host that is drained. */
-bool move_wants(const Client *c, const Region *r);
 /* The copy that a read of these blocks asks: one that has them; of two, the one that answers
  * sooner. */
 Region *mirror_reader(const Client *c, Region *r, uint64_t first, uint64_t last, uint64_t now_ns);
@@ -75,22 +71,5 @@ void heal_beside(Client *c, uint64_t bytes);
 /* The next piece to be read from @ret_from, for the item's. False: none now. */
 bool heal_start(Client *c, uint64_t now_ns, FillTarget *ret_from, FillItem **ret_item);
 extern const CallOps heal_ops;
-
-/* ---- move.c ---- */
-/* Begins moves, and ends those whose other copy has all. Asks the manager which hosts are drained,
- * if there are any, and to free a copy that was given up. */
-void moves_step(Channel *ch, uint64_t now_ns);
-/* All below under the lock. When the background has something to do for moves; TIME_NEVER: when
- * something else happens. */
-uint64_t moves_due(const Channel *ch);
-/* move_wants(), and only while that moves here. */
-bool move_target(const Client *c, const Region *r);
-/* The manager has answered the opening of its memory. If there is no room for it, others are moved
- * first, which may be smaller. */
-void move_answered(Client *c, Region *r, bool got);
-/* When the next piece of a copy may be read that could be read at @due_ns. */
-uint64_t moves_pace(const Client *c, uint64_t due_ns);
-/* So much of what was asked for at @asked_ns is on its way to @to. */
-void moves_copied(Client *c, const Region *to, uint64_t bytes, uint64_t asked_ns);
 
 #endif

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "libdodo/misses.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/client.h"
+#include "libdodo/fills.h"
+#include "libdodo/prefetch.h"
+#include "libdodo/region.h"
+#include "libdodo/run.h"
 
 #include <stdlib.h>
 #include <string.h>

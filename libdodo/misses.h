@@ -4,7 +4,7 @@
 #ifndef DODO_LIBDODO_MISSES_H
 #define DODO_LIBDODO_MISSES_H
 
-#include "libdodo/core_private.h"
+#include "libdodo/calls.h"
 
 static inline uint64_t read_window_start(const CallState *st)
 {

@@ -16,8 +16,19 @@
 #include <stdlib.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
 #include "libdodo/mirror.h"
+#include "libdodo/moves.h"
+#include "libdodo/region.h"
+#include "libdodo/run.h"
 #include "libdodo/sharing.h"
+
+enum {
+    MOVES_AT_ONCE = 4, /* regions: while one is opened, others are copied */
+};
 
 enum { LOOK_REGIONS = 1 << 12 }; /* looked at in one go: the lock is not held for long */
 

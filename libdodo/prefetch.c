@@ -12,7 +12,20 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/checks.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
+#include "libdodo/fills.h"
 #include "libdodo/mirror.h"
+#include "libdodo/prefetch.h"
+#include "libdodo/region.h"
+
+enum {
+    PREFETCH_LOOK_BLOCKS = 1 << 13, /* looked at in one go for one that is not filled */
+    EXTENT_BYTES = 1 << 20,         /* read from the file in pieces, where it was announced */
+};
 
 /* ---- the ranges: under the lock ------------------------------------------------------------- */
 

@@ -2,7 +2,17 @@
 /* The background asks for memory again, for regions and members that have none and that their file
  * serves meanwhile. One that shares its memory (sharing.c) first looks what the others do. */
 #include "dodo/dodo.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
 #include "libdodo/mirror.h"
+#include "libdodo/moves.h"
+#include "libdodo/opening.h"
+#include "libdodo/prefetch.h"
+#include "libdodo/region.h"
+#include "libdodo/retain.h"
+#include "libdodo/run.h"
 #include "libdodo/sharing.h"
 #include "libdodo/story.h"
 

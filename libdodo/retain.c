@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/client.h"
+#include "libdodo/region.h"
+#include "libdodo/retain.h"
 #include "libdodo/sharing.h"
 
 /* ext4 with small inodes keeps whole seconds, FAT even ones. */

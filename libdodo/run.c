@@ -4,7 +4,16 @@
  * clock. */
 #include <stdlib.h>
 
-#include "libdodo/core_private.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/client.h"
+#include "libdodo/debt.h"
+#include "libdodo/path_probe.h"
+#include "libdodo/run.h"
+
+enum {
+    SAFE_DATAGRAM = 1232, /* fits every path: IPv6's least MTU less its headers */
+};
 
 static Debt *run_debt(const CallState *st)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A request to the manager: the one of several that is active and obeyed, and that answers. */
-#include "libdodo/core_private.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/client.h"
+#include "libdodo/run.h"
 #include "libdodo/story.h"
 
 /* A manager that is asked is sent a PING after FINDER_PING_NS of silence, and another one so long

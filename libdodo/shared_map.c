@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/region.h"
 #include "libdodo/sharing.h"
 
 /* ---- the map -------------------------------------------------------------------------------- */

@@ -22,7 +22,12 @@
 #include <string.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/calls.h"
+#include "libdodo/checks.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
 #include "libdodo/mirror.h"
+#include "libdodo/region.h"
 
 #define SHARE_WAIT_NS (2 * NS_PER_MS) /* the first look; then twice as long each time */
 

@@ -4,7 +4,7 @@
 #ifndef DODO_LIBDODO_SHARING_H
 #define DODO_LIBDODO_SHARING_H
 
-#include "libdodo/core_private.h"
+#include "libdodo/calls.h"
 #include "libdodo/shared_map.h"
 
 /* May this opening share? Without the lock. */

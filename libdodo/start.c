@@ -2,7 +2,12 @@
 /* Where calls on a whole region begin. One of a striped region is made of others. */
 #include <errno.h>
 
-#include "libdodo/core_private.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/client.h"
+#include "libdodo/region.h"
+#include "libdodo/retain.h"
+#include "libdodo/stripe.h"
 
 void call_open_start(Call *call, Channel *ch, const FileGiven *given, uint64_t len, uint64_t offset,
                      unsigned flags, uint64_t now_ns)

@@ -2,6 +2,8 @@
 /* The story of a client: its manager, and its regions as the program opens and closes them. Lines
  * are made in memory of the stack. */
 #include "libdodo/story.h"
+#include "libdodo/client.h"
+#include "libdodo/region.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,32 @@
 #ifndef DODO_LIBDODO_STORY_H
 #define DODO_LIBDODO_STORY_H
 
-#include "libdodo/core_private.h"
+#include "libdodo/loss.h"
+#include "libdodo/region.h"
+
+/* Regions that were lost or came back one by one, for one reason at one host. */
+enum { STORY_SUMS_MAX = 16 };
+typedef struct StorySum {
+    bool back;
+    const char *reads; /* lost: what serves it now */
+    uint8_t loss;      /* enum Loss */
+    Addr host;
+    int rd, stripe;    /* the last one */
+    unsigned count;    /* since the last line */
+    uint64_t until_ns; /* the end of the period; 0: not in use */
+} StorySum;
+
+/* What the log has said, and waits to say. */
+typedef struct Story {
+    enum { MANAGER_NEW, MANAGER_THERE, MANAGER_LOST } manager_is;
+    Addr manager_at;            /* where it answered last */
+    bool manager_waits;         /* it was asked, and has not answered since, */
+    uint64_t manager_asked_ns;  /* first then */
+    unsigned lease_told;        /* bit per enum FileLease: why a region is not retained */
+    const char *refused_reason; /* of the last region that was refused */
+    uint64_t refused_until_ns;  /* the same is no news until then */
+    StorySum sums[STORY_SUMS_MAX];
+} Story;
 
 /* A request goes to the manager; it answered; it left one unanswered for the whole deadline. */
 void story_manager_asked(Client *c, uint64_t now_ns);

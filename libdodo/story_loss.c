@@ -3,13 +3,18 @@
  * loss is one line that counts them. Where regions are lost or come back one by one, the first is
  * logged alone; those after it within a refraction period are counted, and give one line at its
  * end. */
-#include "libdodo/story.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
+#include "libdodo/loss.h"
 #include "libdodo/mirror.h"
+#include "libdodo/region.h"
+#include "libdodo/run.h"
+#include "libdodo/story.h"
 
 static const struct {
     const char *log, *call; /* in the log; behind the errno of a call */

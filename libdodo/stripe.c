@@ -13,8 +13,20 @@
 #include <stdlib.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/calls.h"
+#include "libdodo/channel.h"
+#include "libdodo/claims.h"
+#include "libdodo/client.h"
 #include "libdodo/mirror.h"
+#include "libdodo/region.h"
+#include "libdodo/retain.h"
 #include "libdodo/story.h"
+#include "libdodo/stripe.h"
+
+enum {
+    STRIPES_MAX = 1024,   /* of a region */
+    STRIPE_REQUESTS = 16, /* to the manager at once, for one region */
+};
 
 /* ---- geometry ------------------------------------------------------------------------------- */
 

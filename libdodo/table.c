@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "libdodo/client.h"
 #include "libdodo/mirror.h"
+#include "libdodo/region.h"
 
 void client_lock(Client *c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The client's core, call by call: what each row of the interface's contract asks of a read. */
-#include "libdodo/core_private.h"
+#include "libdodo/client.h"
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 

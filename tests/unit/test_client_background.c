@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The client's core: what it does when nobody calls. Regions that fall back on their file get
  * memory again; the manager hears what is claimed. */
-#include "libdodo/core_private.h"
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 

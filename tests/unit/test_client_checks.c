@@ -3,7 +3,9 @@
  * test's to change; after a fill the file is changed behind Dodo's back, which shows where bytes
  * come from. */
 #include "base/cleanup.h"
-#include "libdodo/core_private.h"
+#include "libdodo/checks.h"
+#include "libdodo/client.h"
+#include "libdodo/loss.h"
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Open regions leave a host that is being drained. */
-#include "libdodo/core_private.h"
+#include "libdodo/client.h"
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A manager that may be at several addresses, and that moves. */
-#include "libdodo/core_private.h"
+#include "libdodo/client.h"
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 

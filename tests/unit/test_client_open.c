@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The client's core, call by call: regions are opened, closed and retained. */
-#include "libdodo/core_private.h"
+#include "libdodo/client.h"
+#include "libdodo/region.h"
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Readers of the same part of the same file share a region's memory. Here they are two regions of
  * one process, which share as those of two do. */
-#include "libdodo/core_private.h"
+#include "libdodo/client.h"
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 

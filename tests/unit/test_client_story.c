@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What a client logs of its life: each event gives one line, however many calls find out about it,
  * and however many regions it costs. */
-#include "libdodo/core_private.h"
+#include "libdodo/client.h"
+#include "libdodo/loss.h"
+#include "libdodo/run.h"
 #include "libdodo/story.h"
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Time at the client: silence counts only while the program listened, however it comes and goes. */
 #include "base/cleanup.h"
-#include "libdodo/core_private.h"
+#include "libdodo/client.h"
+#include "libdodo/loss.h"
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 

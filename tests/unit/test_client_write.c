@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The client's core, call by call: regions are written, beside each other and beside reads. */
-#include "libdodo/core_private.h"
+#include "libdodo/channel.h"
+#include "libdodo/client.h"
+#include "libdodo/run.h"
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 

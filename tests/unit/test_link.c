@@ -9,7 +9,8 @@
 #include "base/os.h"
 #include "base/time.h"
 #include "libdodo/link.h"
-#include "libdodo/core_private.h"
+#include "libdodo/channel.h"
+#include "libdodo/client.h"
 #include "tests/lib/case.h"
 
 static Client *client;

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* The client: the process's regions, and what it knows of the manager and of hosts. Not for shells.
+ */
+#ifndef DODO_LIBDODO_CLIENT_H
+#define DODO_LIBDODO_CLIENT_H
+
+#include "base/list.h"
+#include "libdodo/moves.h"
+#include "libdodo/prefetch.h"
+#include "libdodo/region.h"
+#include "libdodo/story.h"
+#include "proto/fence.h"
+
+enum {
+    RD_INDEX_BITS = 20, /* a descriptor: generation above, table index below */
+    RD_GENERATIONS = 1 << (30 - RD_INDEX_BITS),
+    REGIONS_MAX = 1 << RD_INDEX_BITS,
+    REPORTS_MAX = 4, /* of hosts, that wait to be sent; more are not taken */
+};
+
+/* What the program has asked of hosts since a copy's last piece was read (heal.c), which the next
+ * one must not keep waiting for long. */
+typedef struct HealBeside {
+    uint64_t calls, bytes;
+    uint64_t piece_blocks; /* of the last one */
+} HealBeside;
+
+struct Client {
+    ClientConfig config;
+    Env env;
+    ClientHooks hooks;
+    /* all below under the lock */
+    Finder manager; /* of its addresses */
+    Fence fence;    /* of managers */
+    Region **table; /* by index; NULL: free */
+    uint16_t *generations;
+    unsigned table_size, free_hint;
+    unsigned count;
+    ListNode regions;
+    ListNode idle;      /* of Region: to be established again, */
+    ListNode lone;      /* ... the other copy of which is active */
+    ListNode uneven;    /* of Region: to be healed from its other copy */
+    uint64_t uneven_ns; /* none of them is due before */
+    ListNode copies;    /* of Region: active ones that have a twin */
+    uint64_t digest;    /* over the claimed regions */
+    uint32_t claimed;
+    Numbers ids;
+    /* None of the copies that nobody reads is looked at before. */
+    uint64_t look_ns;
+    uint64_t refraction_until_ns;
+    uint64_t refraction_ns; /* of the failures so far; 0: none since the last success */
+    uint64_t copies_until_ns, copies_ns; /* the same for second copies, which nobody lacks */
+    bool manager_late;                   /* it left an OPEN unanswered, and was not heard since */
+    struct {
+        uint64_t epoch, until_ns;
+        unsigned logged;    /* bit per enum HostFault */
+    } lost[OPEN_AVOID_MAX]; /* hosts that did not answer of late: new regions go elsewhere */
+    unsigned lost_next;
+    OpReport reports[REPORTS_MAX];
+    unsigned reports_count;
+    ListNode fills;
+    size_t fill_bytes;
+    PrefetchList prefetch;
+    Moves moves;
+    HealBeside beside;
+    Story story;
+    bool alive_due; /* something for cmd to know before the next keep-alive */
+    ClientStats stats;
+    CreditPool credit;       /* atomic, outside the lock */
+    _Atomic bool stopped;    /* outside the lock */
+    _Atomic uint32_t losses; /* of regions' memory; changes under the lock */
+};
+
+/* ---- table.c ---- */
+void client_lock(Client *c);
+void client_unlock(Client *c);
+/* Who is asked; kind ADDR_NONE: nobody, for none is named or its names have no address yet. */
+Addr client_manager(Client *c);
+/* @peer has not answered for a while, or not at all: who is asked now. */
+Addr client_manager_next(Client *c, const Addr *peer);
+Addr client_manager_silent(Client *c, const Addr *peer);
+/* Whether the manager of this session may be asked: it is active, and has no older lease than one
+ * that was heard. */
+bool client_manager_allowed(Client *c, const Session *s, uint64_t now_ns);
+/* It has answered. */
+void client_manager_heard(Client *c, const Session *s, uint64_t now_ns);
+/* It has a newer lease than any that was heard: it is asked from now on. */
+void client_manager_scouted(Client *c, const Session *s, uint64_t now_ns);
+/* How many addresses it may have. */
+unsigned client_managers(Client *c);
+void client_log(Client *c, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Whether anybody reads lines of this level. */
+bool client_logs(Client *c, int level);
+void client_settle(Client *c, uint64_t id); /* this request is over */
+/* All below under the lock. */
+Region *client_region(Client *c, int rd);      /* NULL: not open */
+Region *client_user_region(Client *c, int rd); /* ... or closing, or a stripe: none of a user's */
+
+/* Under the lock. */
+int client_region_new(Client *c, Region **ret); /* 0, -ENOMEM, -EMFILE */
+/* Out of the table, with its stripes; free it after unlocking. */
+void client_region_remove(Client *c, Region *r);
+/* Not under the lock. */
+void client_region_free(Client *c, Region *r); /* releases the file */
+
+#endif
