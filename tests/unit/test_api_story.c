@@ -79,8 +79,11 @@ TEST_WITH(story__of_a_whole_life, NULL, tear_down)
     await_events(count);
     dodo_set_log(NULL, NULL);
     assert_int_equal(events_count, count);
+    /* Each thread logs without a lock: that the manager was found may come behind what another one
+     * did with it. */
+    const bool crossed = strcmp(events[0], expected[1]) == 0;
     for (unsigned i = 0; i < count; i++)
-        assert_string_equal(events[i], expected[i]);
+        assert_string_equal(events[i], expected[crossed && i < 2 ? 1 - i : i]);
     assert_int_equal(worst, DODO_LOG_WARN);
 }
 
