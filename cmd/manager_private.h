@@ -468,8 +468,10 @@ void cmd_calls_postpone(Manager *m, uint64_t gap_ns);
 void cmd_call_destroy(Manager *m, Call *call); /* it has no timer any more */
 
 /* ---- placement.c: which host is asked ---- */
-/* The host can be reached, it is not being drained, and no report is against it: neither ours, nor
- * one of any client, nor of the one that opens. */
+/* The host can be reached, and no report is against it: neither ours, nor one of any client, nor of
+ * the one that opens. */
+bool cmd_host_fit(const Manager *m, const Host *h, const OpOpen *open);
+/* And it is not being drained: new regions may come there. */
 bool cmd_host_chosen(const Manager *m, const Host *h, const OpOpen *open);
 /* A random host for this OPEN's round that was not tried yet (marks it tried); NULL: none. */
 Host *cmd_host_choose(Manager *m, Task *task);

@@ -180,7 +180,8 @@ static void open_allocated(Manager *m, const Call *call, int status, const uint8
 /* ---- reopening ----------------------------------------------------------------------------- */
 
 /* A kept region of this piece of the file, if it is fresh and its host can be asked. Those that are
- * not fresh never will be: they are freed. */
+ * not fresh never will be: they are freed. One on a host that is being drained is as good: nobody
+ * but this client could use what it holds, and the client moves it like any other. */
 static Region *find_kept(Manager *m, const Task *t)
 {
     Region *found = NULL;
@@ -190,7 +191,7 @@ static Region *find_kept(Manager *m, const Task *t)
         next = cmd_kept_next(m, r);
         if (RULE(STAMP) && !stamp_equal(&r->kept.stamp, &t->open.stamp))
             cmd_region_doom(m, r);
-        else if (!found && cmd_host_chosen(m, r->host, &t->open))
+        else if (!found && cmd_host_fit(m, r->host, &t->open))
             found = r;
     }
     return found;

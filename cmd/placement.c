@@ -18,10 +18,15 @@ static bool host_avoided(const Host *h, const OpOpen *open)
     return false;
 }
 
+bool cmd_host_fit(const Manager *m, const Host *h, const OpOpen *open)
+{
+    return cmd_host_reachable(m, h) && m->now_ns >= h->avoid_until_ns &&
+           m->now_ns >= h->distrust_until_ns && !host_avoided(h, open);
+}
+
 bool cmd_host_chosen(const Manager *m, const Host *h, const OpOpen *open)
 {
-    return cmd_host_reachable(m, h) && !h->drain.on && m->now_ns >= h->avoid_until_ns &&
-           m->now_ns >= h->distrust_until_ns && !host_avoided(h, open);
+    return !h->drain.on && cmd_host_fit(m, h, open);
 }
 
 static bool host_fits(const Manager *m, unsigned slot, const Task *t)

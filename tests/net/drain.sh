@@ -98,9 +98,9 @@ proc_signal drain INT
 ! proc_wait drain || fail "an interrupted drain counts as done"
 grep -q "still being drained" "$work/drain.log" || fail "it does not say that the drain goes on"
 [ "$(regions_kept)" -eq "$all" ] || fail "what was on its way is lost"
-drain 0 --cancel "$kept"
 keep found
-told "an interrupted drain loses nothing of what is kept"
+told "an interrupted drain loses nothing of what is kept, and a program finds it on a host that is drained"
+drain 0 --cancel "$kept"
 kept=$(host_of_first) there=$(regions --host "$(host_of_first)")
 drain 0 --drop "$kept"
 [ "$(regions --host "$kept")" -eq 0 ] || fail "what is kept was not freed"

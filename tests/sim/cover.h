@@ -83,6 +83,7 @@
     X(HEALS, 0, "mirrored: pieces healed from the other copy")                          \
     X(MIRRORED_EVEN, 0, "mirrored: two copies, the same in both, when all is healed")   \
     X(RETAINED_REUSED, 1, "retained region found again")                                \
+    X(RETAINED_REUSED_DRAINED, 0, "... on a host that is drained")                      \
     X(RETAINED_STALE, 1, "retained region refused: the file changed")                   \
     X(RETAINED_MISSED, 0, "retained region not found though it was fresh")              \
     X(RETAINED_DROPPED, 1, "retained region dropped: evicted, aged, or out of date")    \

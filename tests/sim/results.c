@@ -137,6 +137,14 @@ static void note_striped(Thread *t, const ClientRegionInfo *info)
     cover_add(w, COVER_STRIPED_REUSED, info->reused);
 }
 
+static bool is_drained(const World *w, uint64_t epoch)
+{
+    for (unsigned i = 0; i < w->p.imds; i++)
+        if (w->drained[i] && w->imds[i].epoch == epoch)
+            return true;
+    return false;
+}
+
 static void open_over(Thread *t)
 {
     Process *p = t->process;
@@ -175,6 +183,7 @@ static void open_over(Thread *t)
         note_striped(t, &info);
     } else if (info.reused) {
         cover(w, COVER_RETAINED_REUSED);
+        cover_add(w, COVER_RETAINED_REUSED_DRAINED, is_drained(w, info.address.epoch));
         w->reused++;
     } else if (info.active && d->stale) {
         cover(w, COVER_RETAINED_STALE);

@@ -66,7 +66,54 @@ TEST(drain__regions_are_served_as_ever)
     rig_free(rig);
 }
 
-/* A kept region there is not opened again, and stays until it is dropped. */
+/* It is the program's, with all that it holds; it moves like any other that is open there. */
+TEST(drain__kept_region_is_given_to_its_program)
+{
+    Rig *rig = rig_new();
+    FakeImd *leaves = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    OpOpenReply reply;
+    const RegionAddress a = opened(rig, c, &open);
+    assert_int_equal(client_close(rig, c, &a, CLOSE_RELEASE, 1), STATUS_OK);
+    (void)drain(rig, leaves, DRAIN_START);
+    (void)imd_up(rig, 64 * KIB);
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    assert_int_equal(reply.address.epoch, epoch_of(leaves));
+    assert_int_equal(reply.address.region, a.region);
+    assert_int_equal(reply.reused, 1);
+    const OpDrainReply r = drain(rig, leaves, DRAIN_LOOK);
+    assert_int_equal(r.open_regions, 1);
+    assert_int_equal(r.kept_regions, 0);
+    assert_int_equal(r.clients, 1);
+    assert_int_equal(alive_flags(rig, c), ALIVE_MOVE);
+    const OpMovesReply m = moves(rig, c, 1, 0, 0);
+    assert_int_equal(m.count, 1);
+    assert_int_equal(m.epochs[0], epoch_of(leaves));
+    rig_free(rig);
+}
+
+/* Only what speaks against a host that is not drained speaks against this one. */
+TEST(drain__kept_region_is_left_where_the_client_cannot_reach_it)
+{
+    Rig *rig = rig_new();
+    FakeImd *leaves = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    OpOpenReply reply;
+    const RegionAddress a = opened(rig, c, &open);
+    assert_int_equal(client_close(rig, c, &a, CLOSE_RELEASE, 1), STATUS_OK);
+    (void)drain(rig, leaves, DRAIN_START);
+    FakeImd *stays = imd_up(rig, 64 * KIB);
+    open.avoid_count = 1;
+    open.avoid[0] = epoch_of(leaves);
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    assert_int_equal(reply.address.epoch, epoch_of(stays));
+    assert_int_equal(reply.reused, 0);
+    rig_free(rig);
+}
+
+/* What is kept for others stays until it is dropped. */
 TEST(drain__kept_regions_wait)
 {
     Rig *rig = rig_new();
@@ -78,6 +125,7 @@ TEST(drain__kept_regions_wait)
     assert_int_equal(client_close(rig, c, &a, CLOSE_RELEASE, 1), STATUS_OK);
     (void)drain(rig, leaves, DRAIN_START);
     FakeImd *stays = imd_up(rig, 64 * KIB);
+    open.offset = 4 * KIB;
     assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
     assert_int_equal(reply.address.epoch, epoch_of(stays));
     assert_int_equal(reply.reused, 0);
