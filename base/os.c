@@ -83,6 +83,12 @@ bool os_is_same_file(int fd, const struct stat *st)
            now.st_ctim.tv_nsec == st->st_ctim.tv_nsec;
 }
 
+bool os_file_may_have(uint64_t bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) < 0 || bytes <= limit.rlim_cur;
+}
+
 int os_thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx)
 {
     sigset_t all, before;

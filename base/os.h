@@ -32,6 +32,10 @@ ssize_t os_text_read(int dir, const char *path, char *text, size_t cap);
 struct stat;
 bool os_is_same_file(int fd, const struct stat *st);
 
+/* May this process make a file of so many bytes (RLIMIT_FSIZE)? One that writes a longer one gets
+ * SIGXFSZ, and mostly dies of it. */
+bool os_file_may_have(uint64_t bytes);
+
 /* Before a read of the whole range: makes the kernel ask the drive for all of it at once, or for so
  * much. It would read a long range a part after the other, and where two threads do that, the drive
  * gets their parts in turns, and moves its head for each. No errno is changed. */

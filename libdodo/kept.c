@@ -66,7 +66,7 @@ ssize_t kept_save(const void *record, size_t len)
     static atomic_flag swept = ATOMIC_FLAG_INIT;
     char name[NAME_MAX_BYTES], draft[NAME_MAX_BYTES + 32];
     CLEANUP_CLOSE int dir = state_dir_open(directory);
-    if (dir < 0)
+    if (dir < 0 || !os_file_may_have(len))
         return -1;
     if (!atomic_flag_test_and_set(&swept)) /* once a process */
         kept_sweep();

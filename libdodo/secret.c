@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/os.h"
 #include "libdodo/random.h"
 #include "libdodo/state_dir.h"
 
@@ -32,6 +33,8 @@ static int secret_make(int dir)
 {
     char draft[48];
     uint64_t number;
+    if (!os_file_may_have(SECRET_BYTES))
+        return -EFBIG;
     random_bytes(NULL, &number, sizeof number);
     (void)snprintf(draft, sizeof draft, ".secret.%016" PRIx64, number);
     CLEANUP_CLOSE int fd =

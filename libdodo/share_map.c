@@ -184,6 +184,8 @@ static bool make_long(int fd, size_t bytes, bool *ret_zero)
     *ret_zero = (size_t)st.st_size != bytes;
     if (!*ret_zero)
         return true;
+    if (!os_file_may_have(bytes))
+        return false;
     if (st.st_size > 0 && (!is_alone(fd) || ftruncate(fd, 0) < 0))
         return false;
     bool good = posix_fallocate(fd, 0, (off_t)bytes) == 0;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -165,4 +166,19 @@ CASE(secret__belongs_to_the_effective_user)
     assert_int_equal(chown(path, 1001, 1001), 0); /* root's no more, whatever its mode */
     assert_int_equal(chmod(path, 0600), 0);
     assert_refused(EPERM, "remove it");
+}
+
+/* A program that may not make files is not killed for it. */
+CASE(secret__needs_a_file)
+{
+    struct rlimit all, none;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
+    none = all;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    int result = secret_get(secret, why, sizeof why);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+    assert_int_equal(result, -EFBIG);
+    assert_int_equal(files(), 0);
+    assert_int_equal(secret_get(secret, why, sizeof why), 0);
 }

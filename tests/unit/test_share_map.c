@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -232,4 +233,22 @@ CASE(share_map__a_child_holds_no_lock)
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
+}
+
+/* A program that may not make a file as long as the map is not killed for it. */
+CASE(share_map__is_no_longer_than_files_may_be)
+{
+    char path[8192];
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        const struct rlimit few = {.rlim_cur = 100, .rlim_max = RLIM_INFINITY};
+        (void)setrlimit(RLIMIT_FSIZE, &few);
+        ShareAsk ask = ask_of(1);
+        share_map_join(&ask);
+        _exit(ask.share ? 1 : 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(maps(path, sizeof path), 0);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -214,5 +215,20 @@ CASE(kept__without_a_directory_nothing_is_kept)
     Record one = record_of(1, 0), got;
     (void)setenv("XDG_STATE_HOME", "/proc/nowhere", 1);
     assert_int_equal(kept_save(&one, RECORD_BYTES), -1);
+    assert_int_equal(load(&got, 1, 0), 0);
+}
+
+/* A program that may not make a file as long as the record is not killed for it. */
+CASE(kept__is_no_longer_than_files_may_be)
+{
+    Record one = record_of(1, 0), got;
+    struct rlimit all, few;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
+    few = all;
+    few.rlim_cur = RECORD_BYTES - 1;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+    ssize_t saved = kept_save(&one, RECORD_BYTES);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+    assert_int_equal(saved, -1);
     assert_int_equal(load(&got, 1, 0), 0);
 }
