@@ -447,6 +447,51 @@ TEST(credit__is_shared_so_that_no_read_takes_much_longer)
     }
 }
 
+/* Whatever becomes of transfers, none of them counts in the pool when nothing is under way: silent
+ * hosts, answers after that, ends in any order, and such as have never taken anything. */
+TEST(credit__nobody_counts_when_nothing_is_under_way)
+{
+    enum { CHANNELS = 5, EACH = 3, ROUNDS = 400, STEPS = 60 };
+    static CreditShare together[CHANNELS];
+    static TransferFlight flights[CHANNELS][EACH];
+    unsigned dice = 1;
+    credit_init(&pool, 256 * KIB);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        for (unsigned step = 0; step < STEPS; step++) {
+            unsigned c = (unsigned)rand_r(&dice) % CHANNELS, i = (unsigned)rand_r(&dice) % EACH;
+            TransferConfig of = config;
+            of.together = c == 0 && i == 0 ? NULL : &together[c]; /* one is alone */
+            TransferFlight *f = &flights[c][i];
+            uint64_t bytes = (uint64_t)rand_r(&dice) % (100 * KIB);
+            switch (rand_r(&dice) % 8) {
+            case 0:
+                flight_give_back(f, &of);
+                break;
+            case 1:
+                flight_end(f, &of);
+                break;
+            case 2:
+            case 3:
+            case 4:
+                flight_land(f, &of, min_u64(bytes, f->bytes));
+                break;
+            default:
+                (void)flight_take(f, &of, bytes, min_u64(bytes, CREDIT_LEAST));
+            }
+            assert_true(pool.hungry <= CHANNELS + 1 && pool.sharers <= CHANNELS + 1);
+        }
+        for (unsigned n = 0, at = (unsigned)rand_r(&dice); n < CHANNELS * EACH; n++, at++) {
+            unsigned c = at % CHANNELS, i = at / CHANNELS % EACH;
+            TransferConfig of = config;
+            of.together = c == 0 && i == 0 ? NULL : &together[c];
+            flight_end(&flights[c][i], &of);
+        }
+        assert_int_equal(pool.used_bytes, 0);
+        assert_int_equal(pool.sharers, 0);
+        assert_int_equal(pool.hungry, 0);
+    }
+}
+
 /* ---- maps of segments ----------------------------------------------------------------------- */
 
 TEST(cut_fit__never_more_than_given)
