@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,6 +33,8 @@ enum {
      */
     JOINED_MAX = 1 << 14,
     HELD_BYTES = 1,
+    MAP_BYTES_MAX = 64 << 20, /* of a region of 32 GiB: the memory for it is taken at once */
+    ROOM_PARTS = 4,           /* of what is free there, a map may take one */
 };
 
 /* No descriptor stays open: a program may have few (RLIMIT_NOFILE). Locks belong to an open file
@@ -174,6 +177,14 @@ static int file_open_present(int dir, const char *name)
     return st.st_nlink > 0 ? STEAL_FD(fd) : -EAGAIN;
 }
 
+/* The directory is also others': in $XDG_RUNTIME_DIR the user's session keeps its files. */
+static bool has_room(int fd, size_t bytes)
+{
+    struct statvfs fs;
+    return bytes <= MAP_BYTES_MAX && os_file_may_have(bytes) && fstatvfs(fd, &fs) == 0 &&
+           bytes / fs.f_frsize < fs.f_bavail / ROOM_PARTS;
+}
+
 /* As long as it must be, with blocks on disk for all of it. The opener only. *ret_zero: nothing is
  * in it. What others may have mapped is never cut: they would die of it. */
 static bool make_long(int fd, size_t bytes, bool *ret_zero)
@@ -184,7 +195,7 @@ static bool make_long(int fd, size_t bytes, bool *ret_zero)
     *ret_zero = (size_t)st.st_size != bytes;
     if (!*ret_zero)
         return true;
-    if (!os_file_may_have(bytes))
+    if (!has_room(fd, bytes))
         return false;
     if (st.st_size > 0 && (!is_alone(fd) || ftruncate(fd, 0) < 0))
         return false;

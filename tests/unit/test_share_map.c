@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -251,4 +252,35 @@ CASE(share_map__is_no_longer_than_files_may_be)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
     assert_int_equal(maps(path, sizeof path), 0);
+}
+
+/* Memory for a map is taken before it is known whether any host has room for the region. */
+CASE(share_map__of_a_very_long_region_is_none)
+{
+    char path[8192];
+    ShareAsk ask = ask_of(1);
+    ask.name.name.len = (uint64_t)1 << 40;
+    share_map_join(&ask);
+    assert_null(ask.share);
+    assert_int_equal(maps(path, sizeof path), 0);
+}
+
+/* The user's session has its files there, too. */
+CASE(share_map__leaves_room_for_others)
+{
+    char path[8192];
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+            mount("tmpfs", tmp.path, "tmpfs", 0, "size=64k,mode=700") != 0)
+            _exit(0); /* it takes a privilege */
+        ShareAsk small = ask_of(1), large = ask_of(2);
+        large.name.name.len = 16 << 20; /* 32 KiB: half of what is free */
+        share_map_join(&small);
+        share_map_join(&large);
+        _exit(!small.share || large.share || maps(path, sizeof path) != 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
 }
