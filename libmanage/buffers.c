@@ -4,20 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With AddressSanitizer, what is free must not be touched. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define POISON
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define POISON
-#endif
-#ifdef POISON
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(at, len) ((void)(at), (void)(len))
-#define ASAN_UNPOISON_MEMORY_REGION(at, len) ((void)(at), (void)(len))
-#endif
+#include "base/poison.h"
 
 struct FreeBuffer {
     FreeBuffer *next;
