@@ -3,8 +3,9 @@
  * on one core when the network and the sealing cost nothing, and what it holds in memory.
  *
  * Each row is one cluster: N regions opened (fill), then closed and opened at random (churn),
- * keep-alives, whole lists, a manager that starts again, few hosts with room (near), none (full),
- * released and opened again (reuse), a directory full of what is kept (give way), all leave. */
+ * keep-alives, whole lists, a manager that starts again, a host that is drained (move), few hosts
+ * with room (near), none (full), released and opened again (reuse), a directory full of what is
+ * kept (give way), all leave. Memory is looked at after the fill, and after the churn. */
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -26,27 +27,31 @@ typedef struct Options {
 } Options;
 
 /* What is measured, in the order of the columns. */
-#define COLUMNS(X)                        \
-    X(fill, "opens/s", rate)              \
-    X(churn, "open+close/s", rate)        \
-    X(reuse, "release+reopen/s", rate)    \
-    X(near, "near-full open/s", rate)     \
-    X(full, "refused/s", rate)            \
-    X(give_way, "gives way/s", rate)      \
-    X(alive, "ALIVE ns", each)            \
-    X(beat, "BEAT ns", each)              \
-    X(tick, "tick us", each_us)           \
-    X(claim, "claim ns/region", each)     \
-    X(list, "list ns/region", each)       \
-    X(rebuild, "rebuild ns/region", each) \
-    X(leave, "leave ns/region", each)     \
-    X(worst, "worst batch us", each_us)   \
-    X(fixed, "manager bytes", plain)      \
-    X(host, "bytes/host", plain)          \
-    X(client, "bytes/client", plain)      \
-    X(region, "bytes/region", plain)      \
-    X(told, "told bytes/region", plain)   \
-    X(rss, "RSS bytes/region", plain)
+#define COLUMNS(X)                         \
+    X(fill, "opens/s", rate)               \
+    X(churn, "open+close/s", rate)         \
+    X(reuse, "release+reopen/s", rate)     \
+    X(near, "near-full open/s", rate)      \
+    X(drain, "drain's begin us", each_us)  \
+    X(move, "move ns", each)               \
+    X(full, "refused/s", rate)             \
+    X(give_way, "gives way/s", rate)       \
+    X(alive, "ALIVE ns", each)             \
+    X(beat, "BEAT ns", each)               \
+    X(tick, "tick us", each_us)            \
+    X(claim, "claim ns/region", each)      \
+    X(list, "list ns/region", each)        \
+    X(rebuild, "rebuild ns/region", each)  \
+    X(leave, "leave ns/region", each)      \
+    X(worst, "worst batch us", each_us)    \
+    X(fixed, "manager bytes", plain)       \
+    X(host, "bytes/host", plain)           \
+    X(client, "bytes/client", plain)       \
+    X(region, "bytes/region", plain)       \
+    X(told, "told bytes/region", plain)    \
+    X(rss, "RSS bytes/region", plain)      \
+    X(churned, "the same, churned", plain) \
+    X(kept, "the same, half kept", plain)
 
 typedef struct Row {
 #define X(name, title, kind) double name;
@@ -105,8 +110,9 @@ static uint64_t directory_count(const LoadRig *rig)
 
 /* ---- phases --------------------------------------------------------------------------------- */
 
-/* An empty manager, then with hosts, clients, regions: what each of them takes. */
-static void phase_fill(LoadRig *rig, size_t regions, Row *row)
+/* An empty manager, then with hosts, clients, regions: what each of them takes. What was resident
+ * before the regions. */
+static double phase_fill(LoadRig *rig, size_t regions, Row *row)
 {
     row->fixed = (double)manager_bytes(rig->m);
     double before = allocated();
@@ -127,6 +133,7 @@ static void phase_fill(LoadRig *rig, size_t regions, Row *row)
     row->region = (allocated() - ready) / (double)regions;
     row->told = ((double)manager_bytes(rig->m) - told) / (double)regions;
     row->rss = (resident() - ready_rss) / (double)regions;
+    return ready_rss;
 }
 
 static void phase_churn(LoadRig *rig, size_t ops, Row *row)
@@ -185,6 +192,21 @@ static void phase_reuse(LoadRig *rig, size_t ops, Row *row)
     demand(rig->reused - reused == ops, "not opened again");
 }
 
+/* A host is drained: what all its regions cost until each has moved to another one, with the
+ * keep-alives and questions of all clients. */
+static void phase_move(LoadRig *rig, Row *row)
+{
+    load_drain(rig, 0, DRAIN_START);
+    row->drain = each_us(load_time_take(rig), 1);
+    load_alive(rig);
+    load_ask_moves(rig);
+    const size_t regions = rig->hosts[0].regions, moved = load_move(rig, 0);
+    row->move = each(load_time_take(rig), moved);
+    demand(moved == regions && moved > 0 && rig->hosts[0].regions == 0, "not all were moved");
+    load_drain(rig, 0, DRAIN_CANCEL);
+    (void)load_time_take(rig);
+}
+
 /* One host in 64 has room. */
 static void phase_near(LoadRig *rig, size_t ops, Row *row)
 {
@@ -225,8 +247,10 @@ static void phase_leave(LoadRig *rig, Row *row)
 static void phase_give_way(LoadRig *rig, size_t regions, size_t ops, Row *row)
 {
     size_t kept = regions / 2 < ops ? regions / 2 : ops;
+    double ready_rss = resident();
     load_open(rig, regions);
     load_release(rig, kept);
+    row->kept = (resident() - ready_rss) / (double)regions;
     (void)load_time_take(rig);
     uint64_t opened = rig->opened;
     while (rig->opened - opened < kept / 2)
@@ -240,15 +264,19 @@ static void phase_give_way(LoadRig *rig, size_t regions, size_t ops, Row *row)
 static Row measure(const Options *o, unsigned hosts, size_t regions)
 {
     Row row = {0};
-    LoadRig *rig = load_rig_new(hosts, (unsigned)o->clients, regions, regions + LOAD_BATCH);
-    phase_fill(rig, regions, &row);
+    LoadRig *rig =
+        load_rig_new(hosts, (unsigned)o->clients, regions + LOAD_BATCH, regions + LOAD_BATCH);
+    double ready_rss = phase_fill(rig, regions, &row);
     phase_churn(rig, o->ops, &row);
+    row.churned = (resident() - ready_rss) / (double)regions;
     phase_alive(rig, &row);
     phase_lists(rig, &row);
+    phase_move(rig, &row);
     phase_near(rig, o->ops, &row);
     phase_full(rig, o->ops, &row);
     phase_reuse(rig, o->ops, &row);
     rig = load_rig_free(rig);
+    (void)malloc_trim(0); /* what is resident now was not asked for before */
     rig = load_rig_new(hosts, (unsigned)o->clients, regions, regions);
     load_join(rig);
     phase_give_way(rig, regions, o->ops, &row);

@@ -13,7 +13,9 @@
 enum {
     IMD_PORT = 7701,
     CLIENT_PORT = 5000,
+    TOOL_PORT = 5001,
     DATA_PORT = 9000,
+    PAGE_BYTES = 4096,
     QUEUE_MESSAGES = 1 << 17, /* when all clients leave: a window of FREEs to each host */
     QUEUE_BYTES = 32 << 20,
 };
@@ -38,10 +40,11 @@ static void must(bool good, const char *what)
 
 static void *touched(size_t count, size_t size)
 {
-    void *p = malloc(count * size + 1);
+    volatile uint8_t *p = calloc(count * size + 1, 1);
     must(p, "no memory");
-    memset(p, 0, count * size + 1); /* so that it is resident before anything is measured */
-    return p;
+    for (size_t i = 0; i < count * size + 1; i += PAGE_BYTES)
+        p[i] = 0; /* so that it is resident before anything is measured */
+    return (void *)p;
 }
 
 static void queue_init(LoadQueue *q)
@@ -147,6 +150,8 @@ LoadRig *load_rig_new(unsigned hosts, unsigned clients, size_t regions_room, siz
     rig->now_ns = START_NS;
     hosts_init(rig);
     clients_init(rig);
+    rig->tool = (Session){.peer = addr_sim(0, TOOL_PORT), .peer_role = ROLE_TOOL, .up = true};
+    numbers_init(&rig->tool_ids, 1);
     load_manager_restart(rig);
     return rig;
 }
@@ -304,17 +309,31 @@ static void client_heard(LoadRig *rig, LoadClient *c, const LoadMessage *out)
         must(reply.status == STATUS_OK, "a request of a client that failed");
     rig->closed += reply.op == OP_CLOSE;
     if (reply.op == OP_ALIVE)
-        must(wire_alive_reply_decode(reply.body, reply.body_len, &alive) == 0 && alive.flags == 0,
+        must(wire_alive_reply_decode(reply.body, reply.body_len, &alive) == 0 &&
+                 !(alive.flags & ALIVE_WANT_LIST),
              "a digest that differs");
 }
 
-static void host_heard(LoadRig *rig, LoadHost *h, const LoadMessage *out)
+/* A host, or the tool. */
+static void other_heard(LoadRig *rig, Numbers *ids, const LoadMessage *out)
 {
     WireReply reply;
     must(wire_reply_decode(rig->out.bytes + out->at, out->len, &reply) == 0 &&
              reply.status == STATUS_OK,
-         "a request of a host that failed");
-    numbers_end(&h->ids, reply.id);
+         "a request of a host or a tool that failed");
+    numbers_end(ids, reply.id);
+}
+
+static void heard(LoadRig *rig, const LoadMessage *out)
+{
+    if (out->type == WIRE_REQUEST)
+        host_answer(rig, out->peer->user, out);
+    else if (out->peer->peer_role == ROLE_CLIENT)
+        client_heard(rig, out->peer->user, out);
+    else if (out->peer->peer_role == ROLE_IMD)
+        other_heard(rig, &((LoadHost *)out->peer->user)->ids, out);
+    else
+        other_heard(rig, &rig->tool_ids, out);
 }
 
 /* ---- delivery ------------------------------------------------------------------------------- */
@@ -342,15 +361,8 @@ static void deliver(LoadRig *rig)
             take_in(rig, rig->in.count - left, n);
         }
         queue_clear(&rig->in);
-        for (size_t i = 0; i < rig->out.count; i++) {
-            const LoadMessage *out = &rig->out.messages[i];
-            if (out->type == WIRE_REQUEST)
-                host_answer(rig, out->peer->user, out);
-            else if (out->peer->peer_role == ROLE_IMD)
-                host_heard(rig, out->peer->user, out);
-            else
-                client_heard(rig, out->peer->user, out);
-        }
+        for (size_t i = 0; i < rig->out.count; i++)
+            heard(rig, &rig->out.messages[i]);
         queue_clear(&rig->out);
     }
 }
@@ -399,11 +411,10 @@ void load_open(LoadRig *rig, size_t count)
     deliver(rig);
 }
 
-static LoadRegion put_close(LoadRig *rig, uint8_t mode)
+/* The last of them stands at its place then. */
+static LoadRegion put_close_at(LoadRig *rig, LoadRegion *at, uint8_t mode)
 {
     uint8_t body[WIRE_BODY_MAX];
-    must(rig->regions_count > 0, "nothing to close");
-    LoadRegion *at = &rig->regions[random_below(&rig->random, rig->regions_count)];
     LoadRegion r = *at;
     LoadClient *c = &rig->clients[r.client];
     uint64_t epoch = rig->hosts[r.host].session.peer_epoch;
@@ -416,6 +427,12 @@ static LoadRegion put_close(LoadRig *rig, uint8_t mode)
     c->digest ^= name_digest(epoch, r.region, r.opening);
     put_request(rig, &c->session, &c->ids, OP_CLOSE, body, wire_close_encode(&op, body));
     return r;
+}
+
+static LoadRegion put_close(LoadRig *rig, uint8_t mode)
+{
+    must(rig->regions_count > 0, "nothing to close");
+    return put_close_at(rig, &rig->regions[random_below(&rig->random, rig->regions_count)], mode);
 }
 
 void load_close(LoadRig *rig, size_t count)
@@ -448,6 +465,63 @@ void load_release_and_reopen(LoadRig *rig, size_t count)
         deliver(rig);
         count -= n;
     }
+}
+
+/* ---- moves ---------------------------------------------------------------------------------- */
+
+void load_drain(LoadRig *rig, unsigned host, uint8_t what)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    const OpDrain op = {.host = rig->hosts[host].session.peer, .what = what};
+    put_request(rig, &rig->tool, &rig->tool_ids, OP_DRAIN, body, wire_drain_encode(&op, body));
+    deliver(rig);
+}
+
+/* The next regions there, at most one of each client and a batch of all. */
+static unsigned next_there(const LoadRig *rig, unsigned host, size_t *from, size_t ret[LOAD_BATCH])
+{
+    unsigned n = 0;
+    for (; *from < rig->regions_count && n < LOAD_BATCH; ++*from) {
+        const LoadRegion *r = &rig->regions[*from];
+        bool begun = r->host != host;
+        for (unsigned i = 0; i < n; i++)
+            begun |= rig->regions[ret[i]].client == r->client;
+        if (!begun)
+            ret[n++] = *from;
+        else if (r->host == host)
+            break;
+    }
+    return n;
+}
+
+void load_ask_moves(LoadRig *rig)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    for (unsigned i = 0; i < rig->clients_count; i++) {
+        LoadClient *c = &rig->clients[i];
+        const OpMoves op = {.left_bytes = c->regions * LOAD_REGION_BYTES};
+        put_request(rig, &c->session, &c->ids, OP_MOVES, body, wire_moves_encode(&op, body));
+    }
+    deliver(rig);
+}
+
+size_t load_move(LoadRig *rig, unsigned host)
+{
+    size_t moved = 0, from = 0, at[LOAD_BATCH];
+    unsigned n;
+    while ((n = next_there(rig, host, &from, at)) > 0) {
+        for (unsigned i = 0; i < n; i++) {
+            const LoadRegion *r = &rig->regions[at[i]];
+            put_open(rig, &rig->clients[r->client], r->file);
+        }
+        deliver(rig);
+        from = at[0]; /* from the last on: what takes a place there stood behind all of them */
+        for (unsigned i = n; i > 0; i--)
+            (void)put_close_at(rig, &rig->regions[at[i - 1]], CLOSE_FREE);
+        deliver(rig);
+        moved += n;
+    }
+    return moved;
 }
 
 /* ---- lists and keep-alives ------------------------------------------------------------------ */
@@ -585,7 +659,10 @@ void load_join(LoadRig *rig)
     uint8_t body[WIRE_BODY_MAX];
     for (unsigned i = 0; i < rig->hosts_count; i++) {
         LoadHost *h = &rig->hosts[i];
-        OpJoin join = {.hint = host_hint(h), .ports_count = 1, .ports = {DATA_PORT}};
+        OpJoin join = {.hint = host_hint(h),
+                       .pool_bytes = (uint64_t)h->pool_regions * LOAD_REGION_BYTES,
+                       .ports_count = 1,
+                       .ports = {DATA_PORT}};
         put_request(rig, &h->session, &h->ids, OP_JOIN, body, wire_join_encode(&join, body));
     }
     deliver(rig);

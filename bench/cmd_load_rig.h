@@ -73,6 +73,8 @@ typedef struct LoadRig {
     LoadQueue in, out;
     uint64_t opened, refused, reused, closed;
     unsigned next_client;
+    Session tool;
+    Numbers tool_ids;
 } LoadRig;
 
 /* @regions_max: of the directory. Ends the program when there is no memory. */
@@ -97,6 +99,11 @@ void load_open(LoadRig *rig, size_t count);
 void load_close(LoadRig *rig, size_t count);
 void load_release_and_reopen(LoadRig *rig, size_t count);
 void load_release(LoadRig *rig, size_t count);
+/* @what of enum DrainWhat; all clients ask what to move; all regions of that host are opened at
+ * another one and closed there. How many there were. */
+void load_drain(LoadRig *rig, unsigned host, uint8_t what);
+void load_ask_moves(LoadRig *rig);
+size_t load_move(LoadRig *rig, unsigned host);
 /* The manager hears that these many of the hosts have room for @each regions more, the others for
  * none. */
 void load_room(LoadRig *rig, unsigned hosts, size_t each);
