@@ -247,6 +247,7 @@ static void phase_leave(LoadRig *rig, Row *row)
 static void phase_give_way(LoadRig *rig, size_t regions, size_t ops, Row *row)
 {
     size_t kept = regions / 2 < ops ? regions / 2 : ops;
+    load_alive(rig);
     double ready_rss = resident();
     load_open(rig, regions);
     load_release(rig, kept);

@@ -87,6 +87,7 @@ Manager *manager_new(const ManagerConfig *config, const Env *env, const ManagerS
     m->tick_ns = time_add(now_ns, m->tick_period_ns);
     m->ids_base = 1;
     init_lists(m);
+    list_init(&m->blocks.with_room);
     if (init_directories(m) != 0)
         return manager_free(m);
     m->number = config->number;
@@ -136,7 +137,7 @@ static void free_contents(Manager *m)
     HmapNode *next;
     for (HmapNode *n = hmap_walk(&m->regions, NULL); n; n = next) {
         next = hmap_walk(&m->regions, n);
-        free(CONTAINER_OF(n, Region, by_address));
+        cmd_region_free(m, CONTAINER_OF(n, Region, by_address));
     }
     for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = next) {
         next = hmap_walk(&m->clients, n);
@@ -153,6 +154,7 @@ Manager *manager_free(Manager *m)
     maps_of(m, maps);
     for (size_t i = 0; i < MAPS; i++)
         hmap_deinit(maps[i]);
+    cmd_regions_deinit(m);
     cmd_rooms_deinit(m);
     free(m->slots);
     timers_deinit(&m->timers);
@@ -362,9 +364,8 @@ size_t manager_bytes(const Manager *m)
         bytes += hmap_bytes(maps[i]);
     bytes += m->config.hosts_max * sizeof *m->slots + timers_bytes(&m->timers);
     bytes += cmd_rooms_bytes(m);
-    bytes += m->regions.count * sizeof(Region) + m->hosts.count * sizeof(Host) +
-             m->owners.count * sizeof(Owner) + m->clients.count * sizeof(CmdClient) +
-             m->tasks.reserved * sizeof(Region);
+    bytes += cmd_regions_bytes(m) + m->hosts.count * sizeof(Host) +
+             m->owners.count * sizeof(Owner) + m->clients.count * sizeof(CmdClient);
     bytes += m->calls * (sizeof(Call) + sizeof(Request));
     LIST_FOREACH(at, &m->hosts_order) {
         bytes += reply_cache_bytes(&CONTAINER_OF(at, Host, in_order)->replies);

@@ -202,6 +202,7 @@ typedef struct Region {
     uint8_t state; /* enum RegionState */
     bool retain;   /* it may be kept when it is closed */
     bool listed;   /* opened by a manager before this one, as its host's list says */
+    uint8_t place; /* in its block */
     union {
         struct {
             CmdClient *client;
@@ -216,7 +217,13 @@ typedef struct Region {
         ListNode doomed;
     };
 } Region;
-_Static_assert(sizeof(Region) <= 200, "millions of them");
+_Static_assert(sizeof(Region) <= 160, "millions of them");
+
+/* The memory that they lie in. */
+typedef struct RegionBlocks {
+    ListNode with_room;
+    size_t count;
+} RegionBlocks;
 
 /* How much room each host is believed to have in a round of an OPEN, by slot; 0 if there is none.
  * One array, and beside it the greatest of each block: a full cluster shows at a glance, and the
@@ -304,6 +311,7 @@ struct Manager {
     Rooms rooms[2];           /* free; what an eviction could make, [Task.evict] */
     Host *drains[DRAINS_MAX]; /* hosts that are being drained; NULL where free */
     DrainPace paces[DRAINS_MAX];
+    RegionBlocks blocks;
     uint64_t host_sequence;
     uint64_t ids_base; /* new hosts' request ids start here: one may be a returned one */
     ClientsLeft left;
@@ -318,10 +326,10 @@ struct Manager {
 };
 
 /* From the bottom up. The directory, in tables that send nothing: common.c, rooms.c, drain_table.c,
- * drain_pace.c, regions.c, host_table.c, owner_table.c, client_table.c. Requests to imds: tasks.c,
- * calls.c. Procedures: placement.c, open.c, take.c, close.c, reconcile.c, hosts.c, reports.c,
- * drain.c, status.c, drain_status.c, region_status.c, clients.c. At the top: manager.c, duty.c.
- * Beside them: events.c. */
+ * drain_pace.c, region_blocks.c, regions.c, host_table.c, owner_table.c, client_table.c. Requests
+ * to imds: tasks.c, calls.c. Procedures: placement.c, open.c, take.c, close.c, reconcile.c,
+ * hosts.c, reports.c, drain.c, status.c, drain_status.c, region_status.c, clients.c. At the top:
+ * manager.c, duty.c. Beside them: events.c. */
 
 /* ---- common.c ---- */
 /* Keeps an event, and tells the sink. */
@@ -378,6 +386,13 @@ uint64_t cmd_drain_kept(const Host *h); /* of them, those that are kept, unless 
 /* So many bytes a second it has become less of late; how long @bytes take then. 0: not known. */
 uint64_t cmd_drain_pace(const Manager *m, const Host *h);
 uint64_t cmd_drain_seconds(uint64_t bytes, uint64_t pace);
+
+/* ---- region_blocks.c: memory for regions ---- */
+/* All zero but for its place; NULL: no memory. */
+Region *cmd_region_new(Manager *m);
+void cmd_region_free(Manager *m, Region *r); /* memory only */
+void cmd_regions_deinit(Manager *m);
+size_t cmd_regions_bytes(const Manager *m);
 
 /* ---- regions.c: the region directory ---- */
 Region *cmd_region_find(const Manager *m, const Host *h, uint64_t region);

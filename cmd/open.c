@@ -9,7 +9,6 @@
  * refusal takes a round trip, and no host refuses twice in a round. */
 #include "cmd/manager_private.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- the ends of an OPEN ------------------------------------------------------------------- */
@@ -105,7 +104,7 @@ static bool reserve(Manager *m, Task *t)
         (void)cmd_regions_give_way(m); /* the next opening finds room */
         return false;
     }
-    t->fresh = calloc(1, sizeof *t->fresh);
+    t->fresh = cmd_region_new(m);
     if (t->fresh)
         m->tasks.reserved++;
     return t->fresh;

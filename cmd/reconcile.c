@@ -4,7 +4,6 @@
  * and counts only as a whole; its `before` says which requests it may not know of yet. */
 #include "cmd/manager_private.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- lists in pages ------------------------------------------------------------------------ */
@@ -199,7 +198,7 @@ static void listed_new(Manager *m, Host *h, const RegionListing *l)
             (void)cmd_regions_give_way(m);
         return;
     }
-    Region *r = listed_client(m, h, l, &c) ? calloc(1, sizeof *r) : NULL;
+    Region *r = listed_client(m, h, l, &c) ? cmd_region_new(m) : NULL;
     if (!r) { /* no memory: the next list may find some */
         h->list.doubtful = true;
         return;

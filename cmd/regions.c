@@ -4,7 +4,6 @@
  * it. */
 #include "cmd/manager_private.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- finding ------------------------------------------------------------------------------- */
@@ -173,7 +172,7 @@ void cmd_region_drop(Manager *m, Region *r)
     h->regions_count--;
     list_remove(&r->of_host);
     hmap_remove(&m->regions, &r->by_address);
-    free(r);
+    cmd_region_free(m, r);
 }
 
 /* Of a REGION_BUSY one: no client's digest has it. */

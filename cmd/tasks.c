@@ -33,7 +33,7 @@ void cmd_task_destroy(Manager *m, Task *t)
         m->tasks.opens--;
     if (t->fresh)
         m->tasks.reserved--;
-    free(t->fresh);
+    cmd_region_free(m, t->fresh);
     list_remove(&t->of_client);
     list_remove(&t->of_manager);
     free(t);
