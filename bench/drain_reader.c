@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* drain-reader FILE REGIONS REGION-BYTES THREADS: threads that read and write regions of a data
- * set, which FILE becomes, at random places, while scripts/bench-drain takes hosts out of service.
- * It prints "ready" when all is in remote memory. Each line on standard input names the next phase,
- * and ends the one before: what that was goes out as a line of JSON. Status 1 if a byte was wrong.
- */
+/* drain-reader FILE REGIONS REGION-BYTES THREADS [WORD...]: threads that read and write regions of
+ * a data set, which FILE becomes, at random places, while scripts/bench-drain and
+ * scripts/bench-copies take hosts away. It prints "ready" when all is in remote memory. Each line
+ * on standard input names the next phase, and ends the one before: what that was goes out as a line
+ * of JSON. "fill" puts all into remote memory again first. Status 1 if a byte was wrong.
+ *
+ * Words: "mirror" and "fallback", the regions' flags; "reads": no writes; a number: bytes a second
+ * of all threads together, at most. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,8 +38,9 @@ typedef struct Reader {
 } Reader;
 
 static Reader readers[THREADS_MAX];
-static unsigned threads, regions;
-static uint64_t region_bytes;
+static unsigned threads, regions, write_percent = WRITE_PERCENT;
+static uint64_t region_bytes, rate;
+static int flags;
 static int *rds;
 static atomic_bool over;
 static atomic_ulong wrong;
@@ -47,18 +51,31 @@ static void die(const char *what)
     exit(2);
 }
 
-static uint64_t remote_bytes(uint64_t *ret_file_bytes)
+/* Sums over all regions. */
+typedef struct Sums {
+    uint64_t filled, mirrored; /* in remote memory now */
+    uint64_t remote, file;     /* read so far */
+} Sums;
+
+static Sums sums_now(void)
 {
-    uint64_t filled = 0;
-    *ret_file_bytes = 0;
+    Sums s = {0};
     for (unsigned i = 0; i < regions; i++) {
         DodoStat st;
         if (dodo_stat(rds[i], &st) < 0)
             die("dodo_stat");
-        filled += st.filled_bytes;
-        *ret_file_bytes += st.misses;
+        s.filled += st.filled_bytes;
+        s.mirrored += st.mirrored_bytes;
+        s.remote += st.hits;
+        s.file += st.misses;
     }
-    return filled;
+    return s;
+}
+
+static bool all_there(void)
+{
+    const Sums s = sums_now();
+    return s.filled == regions * region_bytes && (!(flags & DODO_MIRROR) || s.mirrored == s.filled);
 }
 
 /* One call of a thread: a read that is checked, or a write of what the file has there. */
@@ -66,7 +83,7 @@ static void one_call(Reader *r, Random *random, uint8_t *buf)
 {
     unsigned i = (unsigned)random_below(random, regions);
     uint64_t at = random_below(random, region_bytes / REQUEST) * REQUEST;
-    bool writes = random_below(random, 100) < WRITE_PERCENT;
+    bool writes = random_below(random, 100) < write_percent;
     if (writes)
         bench_data_make(i * region_bytes + at, buf, REQUEST);
     uint64_t begun = os_now_ns();
@@ -85,18 +102,34 @@ static void one_call(Reader *r, Random *random, uint8_t *buf)
     (void)pthread_mutex_unlock(&r->lock);
 }
 
+/* What could not be done in time is not made up for. */
+static void keep_rate(uint64_t *due_ns)
+{
+    const uint64_t now = os_now_ns();
+    if (rate == 0)
+        return;
+    if (*due_ns > now)
+        (void)usleep((useconds_t)((*due_ns - now) / NS_PER_US));
+    else
+        *due_ns = now;
+    *due_ns += REQUEST * threads * NS_PER_S / rate;
+}
+
 static void *reader_main(void *ctx)
 {
     Reader *r = ctx;
     Random random = {.state = r->number};
+    uint64_t due_ns = 0;
     static _Thread_local uint8_t buf[REQUEST];
-    while (!over)
+    while (!over) {
+        keep_rate(&due_ns);
         one_call(r, &random, buf);
+    }
     return NULL;
 }
 
 /* What all have done since the last time. */
-static void tell(const char *phase, uint64_t begun_ns, uint64_t file_bytes)
+static void tell(const char *phase, uint64_t begun_ns, const Sums *before, const Sums *after)
 {
     static uint32_t all[CALLS_MAX];
     size_t reads = 0, writes = 0, failed = 0;
@@ -115,10 +148,12 @@ static void tell(const char *phase, uint64_t begun_ns, uint64_t file_bytes)
         (void)pthread_mutex_unlock(&r->lock);
     }
     printf("{\"phase\":\"%s\",\"seconds\":%.3f,\"reads\":%zu,\"writes\":%zu,\"failed\":%zu,"
-           "\"wrong\":%lu,\"file_bytes\":%" PRIu64 ",\"mean_us\":%.1f,\"p50_us\":%.1f,"
+           "\"wrong\":%lu,\"file_bytes\":%" PRIu64 ",\"remote_bytes\":%" PRIu64
+           ",\"filled\":%" PRIu64 ",\"mirrored\":%" PRIu64 ",\"mean_us\":%.1f,\"p50_us\":%.1f,"
            "\"p99_us\":%.1f,\"p999_us\":%.1f,\"max_us\":%.1f}\n",
            phase, (double)(now - begun_ns) / 1e9, reads, writes, failed, (unsigned long)wrong,
-           file_bytes, reads ? (double)sum / (double)reads / 1e3 : 0,
+           after->file - before->file, after->remote - before->remote, after->filled,
+           after->mirrored, reads ? (double)sum / (double)reads / 1e3 : 0,
            bench_percentile(all, reads, 500) / 1e3, bench_percentile(all, reads, 990) / 1e3,
            bench_percentile(all, reads, 999) / 1e3, bench_percentile(all, reads, 1000) / 1e3);
     (void)fflush(stdout);
@@ -131,7 +166,7 @@ static void open_all(const char *path)
     if (fd < 0 || !rds)
         die(path);
     for (unsigned i = 0; i < regions; i++) {
-        rds[i] = dodo_mopen_flags(region_bytes, fd, (off_t)(i * region_bytes), 0);
+        rds[i] = dodo_mopen_flags(region_bytes, fd, (off_t)(i * region_bytes), flags);
         if (rds[i] < 0)
             die(dodo_last_error());
     }
@@ -139,10 +174,9 @@ static void open_all(const char *path)
 
 static void fill_all(void)
 {
-    uint64_t file_bytes, wanted = regions * region_bytes;
-    for (unsigned tries = 0; remote_bytes(&file_bytes) < wanted; tries++) {
-        if (tries == 600)
-            die("it is not all in remote memory after a minute");
+    for (unsigned tries = 0; !all_there(); tries++) {
+        if (tries == 3000)
+            die("it is not all in remote memory after five minutes");
         for (unsigned i = 0; i < regions; i++) {
             DodoStat st;
             if (dodo_stat(rds[i], &st) == 0 && st.filled_bytes < region_bytes)
@@ -167,24 +201,40 @@ static void start_all(void)
 static void follow_phases(void)
 {
     char line[64], phase[64] = "start";
-    uint64_t begun = os_now_ns(), missed, before;
-    (void)remote_bytes(&before);
+    uint64_t begun = os_now_ns();
+    Sums before = sums_now();
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = 0;
-        (void)remote_bytes(&missed);
-        tell(phase, begun, missed - before);
+        if (strcmp(line, "fill") == 0)
+            fill_all();
+        const Sums after = sums_now();
+        tell(phase, begun, &before, &after);
         memcpy(phase, line, sizeof phase);
         begun = os_now_ns();
-        before = missed;
+        before = after;
     }
+}
+
+static void take_word(const char *word)
+{
+    if (strcmp(word, "mirror") == 0)
+        flags |= DODO_MIRROR;
+    else if (strcmp(word, "fallback") == 0)
+        flags |= DODO_FALLBACK;
+    else if (strcmp(word, "reads") == 0)
+        write_percent = 0;
+    else
+        rate = strtoull(word, NULL, 10);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc != 5) {
-        (void)fprintf(stderr, "usage: drain-reader FILE REGIONS REGION-BYTES THREADS\n");
+    if (argc < 5) {
+        (void)fprintf(stderr, "usage: drain-reader FILE REGIONS REGION-BYTES THREADS [WORD...]\n");
         return 2;
     }
+    for (int i = 5; i < argc; i++)
+        take_word(argv[i]);
     regions = (unsigned)strtoul(argv[2], NULL, 10);
     region_bytes = strtoull(argv[3], NULL, 10);
     threads = (unsigned)min_u64(strtoul(argv[4], NULL, 10), THREADS_MAX);

@@ -7,17 +7,22 @@
 fast=()                                      # before a command: its priority
 declare -A environment=() cluster_servers=() # by cluster: what a client needs; its processes
 
-# The client has a core of its own and the servers another, as two hosts have. Priority keeps
-# other programs of this machine out: with the kernel's autogroups nice counts inside a session
-# only, so each program gets a session and the session the priority.
+# bench_priority: sets `fast`, where that is allowed. Priority keeps other programs of this machine
+# out: with the kernel's autogroups nice counts inside a session only, so each program gets a session
+# and the session the priority.
+bench_priority() {
+  [ "$(nice -n -19 nice 2>/dev/null)" = -19 ] || return 1
+  # shellcheck disable=SC2016 # its own $@
+  fast=(nice -n -19 sh -c '{ echo -19 >/proc/self/autogroup; } 2>/dev/null; exec "$@"' sh)
+}
+
+# The client has a core of its own and the servers another, as two hosts have.
 bench_cores() {
   local model
   if ! taskset -c 0 true 2>/dev/null || ! taskset -c 1 true 2>/dev/null; then
     die "this needs the cores 0 and 1"
   fi
-  if [ "$(nice -n -19 nice 2>/dev/null)" = -19 ]; then
-    # shellcheck disable=SC2016 # its own $@
-    fast=(nice -n -19 sh -c '{ echo -19 >/proc/self/autogroup; } 2>/dev/null; exec "$@"' sh)
+  if bench_priority; then
     note "cores: the client on 0, the servers on 1, all of them at nice -19 (imd, which gives way \
 to everything by default, runs with --nice 0 and its threads are raised to -19)"
   else

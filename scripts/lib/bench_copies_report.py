@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The tables of scripts/bench-copies. Status 1: a byte was wrong, or a call failed."""
+import collections
+import json
+import statistics
+import sys
+
+
+def show(values, form="{:.1f}"):
+    if not values:
+        return "-"
+    return f"{form.format(statistics.median(values))} ({form.format(min(values))}-{form.format(max(values))})"
+
+
+def kills(lines):
+    """By what was asked for: what the program saw in each second."""
+    runs = collections.defaultdict(list)
+    for line in lines:
+        runs[line["size"], line["rate"], line["back"], line["writes"]].append(line)
+    print("\nOne imd after the other is killed, regions mirrored: medians of the kills (lowest-highest)")
+    print(f"{'data':>6} {'calls':>6} {'writes':>6} {'back, s':>8} {'kills':>6} {'MiB/s':>8} {'from the file':>15} {'in the first second':>20} "
+          f"{'wrong':>6} {'failed':>7} {'all twice after, s':>22} {'MiB/s remade':>20} {'lost, MiB':>18}")
+    for (size, rate, back, writes), seconds in runs.items():
+        kill, times, rates, lost = 0, [], [], []
+        told = [line["told"] for line in seconds]
+        whole = told[0]["filled"]
+        for n in range(1, 1 + max(line["kill"] for line in seconds)):
+            mine = [line for line in seconds if line["kill"] == n]
+            missing = [whole - line["told"]["mirrored"] for line in mine]
+            lost.append(max(missing) / 2**20)
+            done = [line["second"] for line, lacks in zip(mine, missing) if lacks == 0 and line["second"] > 1]
+            times.append(done[0] if done else float("inf"))
+            pace = [a - b for a, b in zip(missing, missing[1:]) if a > b > 0]
+            rates += [statistics.median(pace) / 2**20] if pace else []
+            kill += 1
+        read = sum(t["reads"] for t in told[1:]) * 8192 / 2**20 / sum(t["seconds"] for t in told[1:])
+        file = sum(t["file_bytes"] for t in told[1:])
+        first = sum(line["told"]["file_bytes"] for line in seconds if line["second"] == 1)
+        print(f"{size:>6} {rate:>6} {writes:>6} {back:>8} {kill:>6} {read:8.1f} {file / 1024:11.0f} KiB {first / 1024:16.0f} KiB "
+              f"{max(t['wrong'] for t in told):>6} {sum(t['failed'] for t in told):>7} {show(times, '{:.0f}'):>22} "
+              f"{show(rates):>20} {show(lost, '{:.0f}'):>18}")
+
+
+def owners(lines):
+    """By form: the share of what was read that came from remote memory."""
+    print("\nThe owner of one of twelve hosts is back every 30 s: bytes from remote memory, % of all (lowest-highest of the rounds)")
+    print(f"{'form':>6} {'without':>20} {'with':>20} {'points lost':>20} {'MiB/s without':>20} {'with':>20} {'wrong':>6} {'failed':>7}")
+    for form in dict.fromkeys(line["form"] for line in lines):
+        share, lost, speed, bad = {True: [], False: []}, [], {True: [], False: []}, [0, 0]
+        for n in dict.fromkeys(line["round"] for line in lines):
+            for quiet in (True, False):
+                told = [line["told"] for line in lines
+                        if (line["form"], line["round"], line["phase"] == "without") == (form, n, quiet)]
+                if not told:
+                    continue
+                remote, file = (sum(t[k] for t in told) for k in ("remote_bytes", "file_bytes"))
+                share[quiet].append(100 * remote / (remote + file))
+                speed[quiet].append((remote + file) / 2**20 / sum(t["seconds"] for t in told))
+                bad = [max([bad[0]] + [t["wrong"] for t in told]), bad[1] + sum(t["failed"] for t in told)]
+        lost = [a - b for a, b in zip(share[True], share[False])]
+        print(f"{form:>6} {show(share[True], '{:.2f}'):>20} {show(share[False], '{:.2f}'):>20} {show(lost, '{:.2f}'):>20} "
+              f"{show(speed[True]):>20} {show(speed[False]):>20} {bad[0]:>6} {bad[1]:>7}")
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1], encoding="utf-8") as figures:
+        all_lines = [json.loads(line) for line in figures]
+    for part, table in (("kill", kills), ("owner", owners)):
+        some = [line for line in all_lines if line["part"] == part]
+        if some:
+            table(some)
+    sys.exit(any(line["told"]["wrong"] or line["told"]["failed"] for line in all_lines))
