@@ -18,9 +18,10 @@ def kills(lines):
     runs = collections.defaultdict(list)
     for line in lines:
         runs[line["size"], line["rate"], line["back"], line["writes"]].append(line)
-    print("\nOne imd after the other is killed, regions mirrored: medians of the kills (lowest-highest)")
-    print(f"{'data':>6} {'calls':>6} {'writes':>6} {'back, s':>8} {'kills':>6} {'MiB/s':>8} {'from the file':>15} {'in the first second':>20} "
-          f"{'wrong':>6} {'failed':>7} {'all twice after, s':>22} {'MiB/s remade':>20} {'lost, MiB':>18}")
+    print("\nOne imd after the other is killed, regions mirrored: medians of the kills (lowest-highest); "
+          "inf: not before the next one")
+    print(f"{'data':>6} {'rate':>5} {'writes':>6} {'back, s':>7} {'kills':>5} {'MiB/s':>6} {'from the file':>14} {'wrong':>5} "
+          f"{'failed':>6} {'all twice after, s':>18} {'MiB/s copied':>17} {'there once, MiB':>15}")
     for (size, rate, back, writes), seconds in runs.items():
         kill, times, rates, lost = 0, [], [], []
         told = [line["told"] for line in seconds]
@@ -36,16 +37,15 @@ def kills(lines):
             kill += 1
         read = sum(t["reads"] for t in told[1:]) * 8192 / 2**20 / sum(t["seconds"] for t in told[1:])
         file = sum(t["file_bytes"] for t in told[1:])
-        first = sum(line["told"]["file_bytes"] for line in seconds if line["second"] == 1)
-        print(f"{size:>6} {rate:>6} {writes:>6} {back:>8} {kill:>6} {read:8.1f} {file / 1024:11.0f} KiB {first / 1024:16.0f} KiB "
-              f"{max(t['wrong'] for t in told):>6} {sum(t['failed'] for t in told):>7} {show(times, '{:.0f}'):>22} "
-              f"{show(rates):>20} {show(lost, '{:.0f}'):>18}")
+        print(f"{size:>6} {rate:>5} {writes:>6} {back:>7} {kill:>5} {read:6.1f} {file / 1024:10.0f} KiB "
+              f"{max(t['wrong'] for t in told):>5} {sum(t['failed'] for t in told):>6} {show(times, '{:.0f}'):>18} "
+              f"{show(rates):>17} {show(lost, '{:.0f}'):>15}")
 
 
 def owners(lines):
     """By form: the share of what was read that came from remote memory."""
     print("\nThe owner of one of twelve hosts is back every 30 s: bytes from remote memory, % of all (lowest-highest of the rounds)")
-    print(f"{'form':>6} {'without':>20} {'with':>20} {'points lost':>20} {'MiB/s without':>20} {'with':>20} {'wrong':>6} {'failed':>7}")
+    print(f"{'form':>6} {'without':>22} {'with':>20} {'points lost':>16} {'MiB/s without':>18} {'with':>18} {'wrong':>5} {'failed':>6}")
     for form in dict.fromkeys(line["form"] for line in lines):
         share, lost, speed, bad = {True: [], False: []}, [], {True: [], False: []}, [0, 0]
         for n in dict.fromkeys(line["round"] for line in lines):
@@ -59,8 +59,8 @@ def owners(lines):
                 speed[quiet].append((remote + file) / 2**20 / sum(t["seconds"] for t in told))
                 bad = [max([bad[0]] + [t["wrong"] for t in told]), bad[1] + sum(t["failed"] for t in told)]
         lost = [a - b for a, b in zip(share[True], share[False])]
-        print(f"{form:>6} {show(share[True], '{:.2f}'):>20} {show(share[False], '{:.2f}'):>20} {show(lost, '{:.2f}'):>20} "
-              f"{show(speed[True]):>20} {show(speed[False]):>20} {bad[0]:>6} {bad[1]:>7}")
+        print(f"{form:>6} {show(share[True], '{:.2f}'):>22} {show(share[False], '{:.2f}'):>20} {show(lost, '{:.2f}'):>16} "
+              f"{show(speed[True]):>18} {show(speed[False]):>18} {bad[0]:>5} {bad[1]:>6}")
 
 
 if __name__ == "__main__":
