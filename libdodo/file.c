@@ -200,18 +200,26 @@ static enum FileLease lease_ask(const File *f)
     return lease == LEASE_WRITER && parked_close_unlocked() > 0 ? lease_try(f) : lease;
 }
 
+/* A writer that comes after the lease was granted, and before the stamp is taken, could give a
+ * stamp that a mapping's later stores do not move. So the stamp is taken before, too; and the time,
+ * for what is so old. */
 void file_stamp(File *f, FileResult *ret)
 {
-    struct stat st;
+    struct stat before, st;
     struct timespec now;
-    *ret = (FileResult){.lease = lease_ask(f), .granule_ns = STAMP_GRANULE_MS * NS_PER_MS};
-    if (fstat(f->fd, &st) < 0) {
+    *ret = (FileResult){.granule_ns = STAMP_GRANULE_MS * NS_PER_MS};
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    bool good = fstat(f->fd, &before) == 0;
+    ret->lease = lease_ask(f);
+    if (!good || fstat(f->fd, &st) < 0) {
         *ret = (FileResult){.count = -1, .error = errno};
         return;
     }
-    (void)clock_gettime(CLOCK_REALTIME, &now);
     ret->stamp = stamp_of(&st);
     ret->taken_ns = timespec_ns(&now);
+    const Stamp was = stamp_of(&before);
+    if (ret->lease == LEASE_GRANTED && !stamp_equal(&was, &ret->stamp))
+        ret->lease = LEASE_WRITER;
 }
 
 int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, bool held,

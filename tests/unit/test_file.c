@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The library's own description of a backing file: its lock, its identity, its stamp. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,6 +132,38 @@ CASE(lease__tells_of_writers)
     fd = open(path, O_RDWR | O_CLOEXEC);
     g = given(0, 4096, false);
     assert_int_equal(lease_of(g.file), LEASE_NOT_ASKED);
+    file_close(g.file);
+}
+
+/* A thread of the library asks for the lease. What another program does right after that. */
+static void (*after_lease)(void);
+
+int pthread_join(pthread_t thread, void **ret)
+{
+    int (*real)(pthread_t, void **) = (int (*)(pthread_t, void **))dlsym(RTLD_NEXT, "pthread_join");
+    int result = real(thread, ret);
+    if (after_lease)
+        after_lease();
+    return result;
+}
+
+static void write_now(void)
+{
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(pwrite(fd, "x", 1, 0), 1);
+}
+
+/* Its later stores, by a mapping, would not move the stamp. */
+CASE(lease__is_none_when_a_writer_comes_before_the_stamp)
+{
+    const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    FileGiven g = given(0, 4096, true);
+    assert_int_equal(futimens(fd, times), 0);
+    assert_int_equal(close(fd), 0);
+    after_lease = write_now;
+    enum FileLease lease = lease_of(g.file);
+    after_lease = NULL;
+    assert_int_equal(lease, LEASE_WRITER);
     file_close(g.file);
 }
 
