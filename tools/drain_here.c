@@ -7,18 +7,11 @@
 
 #include "daemon/host_address.h"
 #include "tools/cluster_status.h"
+#include "tools/drain_words.h"
 
-static unsigned find(const ClusterStatus *s, const HostAddresses *here, Addr *ret)
+static bool is_here(const Addr *a, const void *here)
 {
-    unsigned count = 0;
-    for (guint i = 0; i < s->hosts->len; i++) {
-        const HostStatus *h = &g_array_index(s->hosts, HostStatus, i);
-        if (h->state == HOST_BUSY || !host_addresses_have(here, &h->address))
-            continue;
-        *ret = h->address;
-        count++;
-    }
-    return count;
+    return host_addresses_have(here, a);
 }
 
 int drain_find_here(ToolClient *manager, Addr *ret, char error[CONFIG_ERROR_MAX])
@@ -33,7 +26,10 @@ int drain_find_here(ToolClient *manager, Addr *ret, char error[CONFIG_ERROR_MAX]
     }
     cluster_status_init(&s);
     res = cluster_status_fetch(&s, manager, error);
-    const unsigned count = res == 0 ? find(&s, &here, ret) : 0;
+    const unsigned count = res == 0
+                               ? drain_pick_here((const HostStatus *)(const void *)s.hosts->data,
+                                                 s.hosts->len, is_here, &here, ret)
+                               : 0;
     cluster_status_deinit(&s);
     if (res < 0 || count == 1)
         return res;

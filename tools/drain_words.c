@@ -124,3 +124,30 @@ void drain_status_say_json(const DrainStatus *d, GString *out)
     g_string_append_printf(out, ",\"to_copy_bytes\":%" PRIu64 ",\"rate\":%" PRIu64 "}", d->ahead,
                            d->limit);
 }
+
+/* ---- this host --------------------------------------------------------------------------------
+ */
+
+/* The same address may be there twice: of an imd that has just ended, and of its successor. */
+static unsigned pick(const HostStatus *hosts, size_t count, bool lends,
+                     bool (*is_here)(const Addr *a, const void *ctx), const void *ctx, Addr *ret)
+{
+    unsigned found = 0;
+    for (size_t i = 0; i < count; i++) {
+        const HostStatus *h = &hosts[i];
+        const bool counts = lends ? h->state == HOST_IDLE : h->state != HOST_BUSY;
+        if (!counts || !is_here(&h->address, ctx) || (found && addr_equal(ret, &h->address)))
+            continue;
+        *ret = h->address;
+        found++;
+    }
+    return found;
+}
+
+unsigned drain_pick_here(const HostStatus *hosts, size_t count,
+                         bool (*is_here)(const Addr *a, const void *ctx), const void *ctx,
+                         Addr *ret)
+{
+    const unsigned found = pick(hosts, count, true, is_here, ctx, ret);
+    return found ? found : pick(hosts, count, false, is_here, ctx, ret);
+}

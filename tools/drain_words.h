@@ -5,6 +5,7 @@
 #define DODO_TOOLS_DRAIN_WORDS_H
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "proto/wire.h"
@@ -28,5 +29,11 @@ void drain_say_members(const OpDrainReply *r, const DrainSpeed *s, GString *out)
 /* Of one host, as dodo status shows it: a line without its end; an object of JSON. */
 void drain_status_say(const DrainStatus *d, GString *out);
 void drain_status_say_json(const DrainStatus *d, GString *out);
+
+/* Which of the hosts that the manager lists is this one: *ret, if there is one such address. An imd
+ * that lends is it rather than one that has just ended. How many there are. */
+unsigned drain_pick_here(const HostStatus *hosts, size_t count,
+                         bool (*is_here)(const Addr *a, const void *ctx), const void *ctx,
+                         Addr *ret);
 
 #endif

@@ -82,3 +82,44 @@ TEST(json__has_all)
     drain_status_say_json(&d, out);
     assert_non_null(strstr(out->str, "\"state\":\"draining\""));
 }
+
+/* ---- this host ------------------------------------------------------------------------------- */
+
+static HostStatus host(uint8_t last, uint16_t port, enum HostState state)
+{
+    return (HostStatus){.address = {.kind = ADDR_IP4, .port = port, .host = {10, 0, 0, last}},
+                        .state = (uint8_t)state};
+}
+
+static bool is_7(const Addr *a, const void *ctx)
+{
+    (void)ctx;
+    return a->host[3] == 7;
+}
+
+/* Its port; how many there are instead, if not one. */
+static unsigned picked(const HostStatus *hosts, size_t count)
+{
+    Addr here = {.port = 0};
+    const unsigned found = drain_pick_here(hosts, count, is_7, NULL, &here);
+    return found == 1 ? here.port : found;
+}
+
+TEST(here__is_the_imd_at_an_address_of_this_host)
+{
+    const HostStatus hosts[] = {host(6, 100, HOST_IDLE), host(7, 101, HOST_IDLE),
+                                host(7, 102, HOST_BUSY), host(7, 103, HOST_IDLE)};
+    assert_int_equal(picked(hosts, 3), 101);
+    assert_int_equal(picked(hosts, 1), 0);
+    assert_int_equal(picked(hosts, 4), 2);
+}
+
+/* The manager still lists the one that ran before. */
+TEST(here__is_the_imd_that_lends)
+{
+    HostStatus hosts[] = {host(7, 100, HOST_LEAVING), host(7, 101, HOST_IDLE),
+                          host(7, 102, HOST_SILENT)};
+    assert_int_equal(picked(hosts, 3), 101);
+    hosts[1] = host(7, 100, HOST_LEAVING); /* the same address */
+    assert_int_equal(picked(hosts, 2), 100);
+}
