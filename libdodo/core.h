@@ -334,6 +334,10 @@ struct Call {
     CallGroup group;
 };
 
+/* What the program may have read of the file since then (CLOCK_REALTIME; UINT64_MAX: nothing) will
+ * be given to the region: one whose file may have changed after it is neither retained nor shared.
+ */
+void retain_since(FileGiven *given, uint64_t since_ns);
 /* Each attaches the call to the channel. Go on with channel_step() and look at need; after
  * NEED_NOTHING the storage is the caller's again. Argument errors end the call immediately. Start
  * no more calls at the same time than the channel was made for. */

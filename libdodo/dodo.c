@@ -111,7 +111,9 @@ static int open_file(const Runtime *rt, size_t len, int fd, off_t offset, unsign
     return result;
 }
 
-static int open_region(size_t len, int fd, off_t offset, unsigned flags, bool held)
+/* @since_ns: what the program has of the file is not older. */
+static int open_region(size_t len, int fd, off_t offset, unsigned flags, bool held,
+                       uint64_t since_ns)
 {
     Entry e;
     FileGiven given;
@@ -129,18 +131,19 @@ static int open_region(size_t len, int fd, off_t offset, unsigned flags, bool he
         runtime_link_give(e.rt, e.link);
         return fail(&e, -result, reason);
     }
+    retain_since(&given, since_ns);
     call_open_start(&e.call, e.link->channel, &given, len, (uint64_t)offset, flags, os_now_ns());
     return (int)finish(&e);
 }
 
 int dodo_mopen_flags(size_t len, int fd, off_t offset, unsigned flags)
 {
-    return open_region(len, fd, offset, flags, false);
+    return open_region(len, fd, offset, flags, false, UINT64_MAX);
 }
 
-int dodo_mopen_held(size_t len, int fd, off_t offset, unsigned flags)
+int dodo_mopen_held(size_t len, int fd, off_t offset, unsigned flags, uint64_t since_ns)
 {
-    return open_region(len, fd, offset, flags, true);
+    return open_region(len, fd, offset, flags, true, since_ns);
 }
 
 int dodo_mopen(size_t len, int fd, off_t offset)

@@ -10,8 +10,10 @@
 #include <dodo/dodo.h>
 
 /* As dodo_mopen_flags(). The caller holds the lock of the range, and keeps it until the region is
- * closed: it is neither taken nor given up. */
-DODO_API int dodo_mopen_held(size_t len, int fd, off_t offset, unsigned flags);
+ * closed: it is neither taken nor given up. What the caller will give was read from the file at
+ * @since_ns (CLOCK_REALTIME) or later: the region is neither retained nor shared if the file may
+ * have changed after that. */
+DODO_API int dodo_mopen_held(size_t len, int fd, off_t offset, unsigned flags, uint64_t since_ns);
 
 /* As dodo_mread(). What remote memory lacks of [from, to) of the region, in which the read lies, is
  * read from the file with it and offered to its host. *ret_extent: was it, or were only the bytes

@@ -46,6 +46,12 @@ static bool lease_proves(Client *c, enum FileLease lease)
     return false;
 }
 
+void retain_since(FileGiven *given, uint64_t since_ns)
+{
+    given->retainable &=
+        since_ns == UINT64_MAX || stamp_settled(&given->stamp, since_ns, given->granule_ns);
+}
+
 void retain_judge(Client *c, FileGiven *given, unsigned flags)
 {
     given->shareable = given->retainable && (flags & DODO_RDONLY) &&

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -14,6 +15,7 @@
 #include "base/list.h"
 #include "base/os.h"
 #include "base/parked.h"
+#include "base/time.h"
 
 enum { IOV_PIECES = 64 };
 
@@ -30,7 +32,7 @@ typedef struct Reader {
 } Reader;
 
 struct Backing {
-    uint64_t offset;
+    uint64_t offset, since_ns;
     int reading; /* the reader's description, or its own */
     int fd;
     uint64_t len;
@@ -117,10 +119,15 @@ int backing_open(int fd, uint64_t offset, uint64_t len, bool read_only, Backing 
 {
     if (offset >= DESCRIPTION_LOCK_SHIFT || len > DESCRIPTION_LOCK_SHIFT - 1 - offset)
         return -EINVAL;
+    struct timespec now;
     Backing *b = calloc(1, sizeof *b);
     if (!b)
         return -ENOMEM;
-    *b = (Backing){.offset = offset, .len = len, .read_only = read_only};
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    *b = (Backing){.offset = offset,
+                   .len = len,
+                   .read_only = read_only,
+                   .since_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec};
     (void)pthread_mutex_lock(&all_lock);
     int result = open_and_enter(b, fd);
     (void)pthread_mutex_unlock(&all_lock);
@@ -157,6 +164,11 @@ void backing_id(const Backing *b, dev_t *ret_device, ino_t *ret_inode)
 uint64_t backing_offset(const Backing *b)
 {
     return b->offset;
+}
+
+uint64_t backing_since_ns(const Backing *b)
+{
+    return b->since_ns;
 }
 
 /* ---- reading and writing -------------------------------------------------------------------- */

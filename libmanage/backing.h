@@ -21,6 +21,8 @@ void backing_close(Backing *b);
 int backing_fd(const Backing *b);
 void backing_id(const Backing *b, dev_t *ret_device, ino_t *ret_inode);
 uint64_t backing_offset(const Backing *b);
+/* When it was opened, by CLOCK_REALTIME: nothing was read from it before. */
+uint64_t backing_since_ns(const Backing *b);
 
 /* All at @offset of the region. Whole, or to the file's end: bytes, or -errno. */
 ssize_t backing_read(const Backing *b, const struct iovec *iov, int count, uint64_t offset);

@@ -96,8 +96,8 @@ static void probe(const CacheJob *j, CacheResult *r)
 static void open_remote(const CacheJob *j, CacheResult *r)
 {
     DodoStat st;
-    r->remote =
-        dodo_mopen_held(j->len, backing_fd(j->file), (off_t)backing_offset(j->file), j->flags);
+    r->remote = dodo_mopen_held(j->len, backing_fd(j->file), (off_t)backing_offset(j->file),
+                                j->flags, backing_since_ns(j->file));
     if (r->remote < 0)
         r->remote_error = errno;
     else

@@ -206,3 +206,21 @@ CASE(retain__not_before_a_change_would_show)
         assert_int_equal(w.releases - before, cases[i].kept);
     }
 }
+
+/* What the program has read before the file's last change is not what the file holds. */
+CASE(retain__not_what_may_have_been_read_before_a_change)
+{
+    const uint64_t changed = 5 * NS_PER_S + 1, fine = NS_PER_MS;
+    const struct {
+        uint64_t since;
+        bool may;
+    } cases[] = {{changed - 1, false}, {changed + fine, false}, {changed + fine + 1, true}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        FileGiven given = {.retainable = true, .stamp = {8192, changed, changed}};
+        given.granule_ns = fine;
+        retain_since(&given, UINT64_MAX); /* it has read nothing */
+        assert_true(given.retainable);
+        retain_since(&given, cases[i].since);
+        assert_int_equal(given.retainable, cases[i].may);
+    }
+}
