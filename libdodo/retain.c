@@ -52,19 +52,21 @@ void retain_since(FileGiven *given, uint64_t since_ns)
         since_ns == UINT64_MAX || stamp_settled(&given->stamp, since_ns, given->granule_ns);
 }
 
+/* A change right after the opening would leave an unsettled stamp as it is: the region may have
+ * bytes of before, and its close would not notice. */
 void retain_judge(Client *c, FileGiven *given, unsigned flags)
 {
+    bool settled = stamp_settled(&given->stamp, given->taken_ns, given->granule_ns);
     given->shareable = given->retainable && (flags & DODO_RDONLY) &&
-                       (!RULE(NO_WRITER) || given->lease == LEASE_GRANTED) &&
-                       stamp_settled(&given->stamp, given->taken_ns, given->granule_ns);
+                       (!RULE(NO_WRITER) || given->lease == LEASE_GRANTED) && settled;
     if (given->retainable && (flags & DODO_RETAIN))
-        given->retainable = lease_proves(c, given->lease);
+        given->retainable = lease_proves(c, given->lease) && (settled || !RULE(STAMP));
 }
 
 bool retain_may_release(const Region *r)
 {
     return (share_retains(r) || share_others(r)) && r->retainable && r->active &&
-           !r->sharing.guest && !(RULE(RELEASE_UNWRITTEN) && r->written);
+           !r->sharing.guest && !r->written;
 }
 
 bool retain_is_proven(const Region *r, const FileResult *result)

@@ -125,12 +125,13 @@ typedef struct UserRegion {
     int rd;
     unsigned flags, calls;
     uint64_t offset, len;
-    bool write_first;                 /* nobody has called it yet, and a write is to be first */
-    bool synced;                      /* an fdatasync went well since it is open */
-    uint64_t size;                    /* that its own writes gave it */
-    uint64_t failures, failures_told; /* of the file: writes, syncs */
-    bool must_tell;                   /* a write-back failed, and no call has told it yet */
-    bool lost;                        /* each sync reports the failed one again */
+    uint64_t since_ns; /* when it was opened: nothing was read from the file before */
+    bool write_first;  /* nobody has called it yet, and a write is to be first */
+    bool synced;       /* an fdatasync went well since it is open */
+    uint64_t size;     /* that its own writes gave it */
+    uint64_t failures, failures_told;      /* of the file: writes, syncs */
+    bool must_tell;                        /* a write-back failed, and no call has told it yet */
+    bool lost;                             /* each sync reports the failed one again */
     uint64_t refused_ns, refused_until_ns; /* remote memory */
 } UserRegion;
 

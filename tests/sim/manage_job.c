@@ -138,7 +138,10 @@ static void remote_open(UserThread *t)
                        .key = r->file->sim->key,
                        .lease = simfs_lease(r->file->sim) ? LEASE_GRANTED : LEASE_WRITER,
                        .stamp = simfs_stamp(r->file->sim),
+                       .taken_ns = simfs_realtime(r->file->sim->fs),
+                       .granule_ns = simfs_granule_known(r->file->sim->fs),
                        .retainable = w->fs[0]->config.honest};
+    retain_since(&given, r->since_ns);
     call_open_start(&t->call, t->channel, &given, r->len, r->offset, t->job->flags, user_now(u));
     t->in_call = true;
     thread_kick(t);

@@ -53,8 +53,13 @@ static bool region_open(User *u, UserFile *f, unsigned range, unsigned flags)
         m->cover[MANAGE_COVER_OPENS_BUSY] += r != NULL;
         return false;
     }
-    *r = (UserRegion){
-        .state = REGION_BUSY, .user = u, .file = f, .flags = flags, .offset = offset, .len = len};
+    *r = (UserRegion){.state = REGION_BUSY,
+                      .user = u,
+                      .file = f,
+                      .flags = flags,
+                      .offset = offset,
+                      .len = len,
+                      .since_ns = simfs_realtime(f->sim->fs)};
     r->handle = simfs_open(f->sim, u->number, offset, len, !(flags & DODO_RDONLY), true, &conflict);
     uint64_t size = f->sim->size > offset ? f->sim->size - offset : 0;
     SimHeap *was = sim_heap_enter(&u->heap);

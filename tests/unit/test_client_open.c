@@ -224,3 +224,19 @@ CASE(retain__not_what_may_have_been_read_before_a_change)
         assert_int_equal(given.retainable, cases[i].may);
     }
 }
+
+/* ... nor when it is opened: what is read before such a change would be kept as of after it. */
+CASE(retain__not_when_a_change_right_after_the_opening_would_not_show)
+{
+    w.stamp = (Stamp){8192, NS_PER_S + 1, NS_PER_S + 1};
+    w.stamp_taken_ns = NS_PER_S + 1 + NS_PER_MS;
+    int rd = open_at(8192, 0, DODO_RETAIN);
+    w.stamp_taken_ns += NS_PER_S;
+    assert_reads_file(rd, 0, 0, 8192);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 0);
+    rd = open_at(8192, 0, DODO_RETAIN);
+    assert_reads_file(rd, 0, 0, 8192);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 1);
+}
