@@ -243,9 +243,9 @@ DODO_API int dodo_prefetch(int rd, off_t offset, size_t len);
  * For a program that has data of the file in its own memory, and would rather have later reads of
  * it come from remote memory than from the disk: nothing is read from or written to the file. The
  * caller promises that the file holds just these bytes, and that nobody writes there by another way
- * than dodo_mwrite() meanwhile; what is given wrong is read back wrong. Only blocks of 4 KiB that
- * the buffers hold whole, or to the region's end, are filled; none that a dodo_mwrite() of another
- * thread touches meanwhile.
+ * than dodo_mwrite() meanwhile; what is given wrong is read back wrong, also by programs that share
+ * the region (DODO_RDONLY). Only blocks of 4 KiB that the buffers hold whole, or to the region's
+ * end, are filled; none that a dodo_mwrite() of another thread touches meanwhile.
  *
  * Returns: the bytes looked at: the sum of the buffers, or fewer at the region's end, or where a
  *          write ran beside; -1 with errno set.
