@@ -112,8 +112,10 @@ rm -rf "$work/state"
 loader_start
 loader_mark
 must "reads come from remote memory" loader_remote 60 5
-drain 1 --drop --rate 10K --within 100ms "$h1"
-says "not done in the time that was given"
+if [ "$(regions --host "$h1")" -gt 0 ]; then # hosts are chosen at random
+  drain 1 --drop --rate 10K --within 100ms "$h1"
+  says "not done in the time that was given"
+fi
 drain 0 --drop "$h1"
 [ "$(regions --host "$h1")" -eq 0 ] || fail "regions are left"
 proc_signal imd1 TERM
