@@ -33,10 +33,13 @@ static bool is_local(int dir)
     return false;
 }
 
-static int judge(int dir)
+/* @parent/shared, if it is of such a kind. */
+static int open_shared(int parent)
 {
-    int result = dir < 0 ? dir : state_dir_judge(dir);
-    return result < 0 ? result : is_local(dir) ? 0 : -EOPNOTSUPP;
+    CLEANUP_CLOSE int shared = parent < 0 ? parent : state_dir_own(parent, part);
+    if (shared < 0)
+        return shared;
+    return is_local(shared) ? STEAL_FD(shared) : -EOPNOTSUPP;
 }
 
 /* @base/@own/shared. In a directory for all, @own may be another user's. */
@@ -46,7 +49,7 @@ static int open_at(const char *base, const char *own)
     if (at < 0)
         return -errno;
     CLEANUP_CLOSE int dir = state_dir_own(at, own);
-    return dir < 0 ? dir : state_dir_own(dir, part);
+    return open_shared(dir);
 }
 
 static bool runtime_base(char *out, size_t cap)
@@ -61,31 +64,34 @@ static bool runtime_base(char *out, size_t cap)
 static int open_in_memory(char *ret, size_t cap)
 {
     char base[PATH_MAX - 32], own[32];
-    if (runtime_base(base, sizeof base)) {
-        CLEANUP_CLOSE int dir = open_at(base, "dodo");
-        (void)snprintf(ret, cap, "%s/dodo/%s", base, part);
-        if (judge(dir) == 0)
-            return STEAL_FD(dir);
-    }
+    int dir = runtime_base(base, sizeof base) ? open_at(base, "dodo") : -ENAMETOOLONG;
+    (void)snprintf(ret, cap, "%s/dodo/%s", base, part);
+    if (dir >= 0)
+        return dir;
     (void)snprintf(own, sizeof own, "dodo-%u", geteuid());
     (void)snprintf(ret, cap, "/dev/shm/%s/%s", own, part);
     return open_at("/dev/shm", own);
 }
 
+/* That on disk is looked for each time: the way is long, but its disk takes longer. */
 static int choose(void)
 {
-    CLEANUP_CLOSE int dir = open_in_memory(known, sizeof known);
-    if (judge(dir) == 0)
-        return STEAL_FD(dir);
-    *known = '\0'; /* looked for each time: the way is long, but its disk takes longer */
-    CLEANUP_CLOSE int state = state_dir_open(part);
-    int result = judge(state);
-    return result < 0 ? result : STEAL_FD(state);
+    int dir = open_in_memory(known, sizeof known);
+    if (dir >= 0)
+        return dir;
+    *known = '\0';
+    CLEANUP_CLOSE int state = state_dir_open(NULL);
+    return open_shared(state);
+}
+
+static int open_known(void)
+{
+    CLEANUP_CLOSE int dir = open(known, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return dir >= 0 && state_dir_judge(dir) == 0 && is_local(dir) ? STEAL_FD(dir) : -ENOENT;
 }
 
 int share_dir_open(void)
 {
-    CLEANUP_CLOSE int dir =
-        *known ? open(known, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-    return judge(dir) == 0 ? STEAL_FD(dir) : choose();
+    int dir = *known ? open_known() : -ENOENT;
+    return dir >= 0 ? dir : choose();
 }

@@ -3,10 +3,13 @@
 #include "libdodo/share_dir.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -90,4 +93,55 @@ CASE(share_dir__is_in_shared_memory_without_a_runtime_directory)
         skip();
     (void)setenv("XDG_RUNTIME_DIR", in_tmp("none"), 1);
     assert_opens(in_memory);
+}
+
+/* In a /dev/shm of its own; what it says with _exit(). It takes a privilege. */
+static void other_shm(const char *options)
+{
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("tmpfs", "/dev/shm", "tmpfs", 0, options) != 0)
+        _exit(77);
+    (void)setenv("XDG_RUNTIME_DIR", in_tmp("none"), 1);
+}
+
+static void assert_child(pid_t pid)
+{
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (status == 77 << 8)
+        skip();
+    assert_int_equal(status, 0);
+}
+
+/* 0: that on disk is given. */
+static int opens_on_disk(void)
+{
+    struct stat is, wanted;
+    CLEANUP_CLOSE int dir = share_dir_open();
+    return dir < 0 || fstat(dir, &is) != 0 || stat(in_tmp("dodo/shared"), &wanted) != 0 ||
+           is.st_ino != wanted.st_ino;
+}
+
+/* Who has made this user's directory in a place for all first, gets nothing. */
+CASE(share_dir__is_not_one_that_another_user_has_made)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        other_shm("mode=1777");
+        *strrchr(in_memory, '/') = '\0';
+        if (mkdir(in_memory, 0777) != 0 || chown(in_memory, 65534, 65534) != 0)
+            _exit(77);
+        _exit(opens_on_disk());
+    }
+    assert_child(pid);
+}
+
+CASE(share_dir__is_on_disk_where_there_is_none_in_memory)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        other_shm("ro");
+        _exit(opens_on_disk());
+    }
+    assert_child(pid);
 }
