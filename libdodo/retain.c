@@ -60,13 +60,13 @@ void retain_judge(Client *c, FileGiven *given, unsigned flags)
     given->shareable = given->retainable && (flags & DODO_RDONLY) &&
                        (!RULE(NO_WRITER) || given->lease == LEASE_GRANTED) && settled;
     if (given->retainable && (flags & DODO_RETAIN))
-        given->retainable = lease_proves(c, given->lease) && (settled || !RULE(STAMP));
+        given->retainable = lease_proves(c, given->lease) && (settled || !RULE(RELEASE_UNWRITTEN));
 }
 
 bool retain_may_release(const Region *r)
 {
     return (share_retains(r) || share_others(r)) && r->retainable && r->active &&
-           !r->sharing.guest && !r->written;
+           !r->sharing.guest && !(RULE(RELEASE_UNWRITTEN) && r->written);
 }
 
 bool retain_is_proven(const Region *r, const FileResult *result)

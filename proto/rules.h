@@ -32,6 +32,7 @@
     X(STAMP, "a retained region is reused only with an unchanged stamp")                      \
     X(COARSE_STAMP, "stamps of whole seconds are as coarse as two seconds")                   \
     X(NO_WRITER, "a region is retained only if nobody has its file open for writing")         \
+    X(RELEASE_UNWRITTEN, "a region that may have been written since is not retained")         \
     X(WITHDRAW, "reopening for writing withdraws the release record first")                   \
     X(ASK_ECHO, "data counts only if it echoes an ask of this very call")                     \
     X(EXTENT_UNFILLED, "what is given back is unfilled first")                                \
