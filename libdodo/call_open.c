@@ -119,10 +119,8 @@ static void open_install(Call *call, const OpOpenReply *reply, const char *reaso
         r->asked_id = st->open.left ? st->id : 0;
         if (r->sharing.waits)
             reason = story_waiting;
-        else if (c->manager_late || r->asked_id)
-            client_region_ask(c, r, now_ns);
         else
-            client_region_idle(c, r, now_ns);
+            client_region_ask(c, r, now_ns);
         if (reply)
             open_activate(call, r, reply, now_ns);
     } else if (st->open.left) {
@@ -153,7 +151,7 @@ static void open_no_memory(Call *call, const char *reason, uint64_t now_ns)
         open_fail(call, ENOMEM, reason, now_ns);
 }
 
-/* A copy is asked for once more, beside the host that the first one has by then. */
+/* A second copy may not: it must lie apart from the first one, which may be elsewhere by then. */
 static bool open_may_leave(const Call *call, enum RunResult result)
 {
     const CallOpen *open = &call->state->open;

@@ -69,7 +69,6 @@ void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool
                             uint64_t now_ns)
 {
     client_region_unclaim(c, r);
-    client_region_unask(c, r);
     r->host = reply->host;
     r->control_port = reply->control_port;
     r->address = reply->address;
@@ -187,6 +186,8 @@ void client_region_idle(Client *c, Region *r, uint64_t now_ns)
 void client_region_ask(Client *c, Region *r, uint64_t now_ns)
 {
     client_region_idle(c, r, now_ns);
+    if (!c->manager_late && !r->asked_id)
+        return;
     r->reopen_ns = now_ns;
     list_remove(&r->idle);
     if (region_wants_memory(r))

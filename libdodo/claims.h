@@ -17,7 +17,7 @@ void client_region_unclaim(Client *c, Region *r);
 void client_region_idle(Client *c, Region *r, uint64_t now_ns);
 /* In the list of its kind. */
 void client_region_file(Client *c, Region *r);
-/* ... at once: the manager was not asked for it, or has not answered yet. */
+/* ... at once, if the manager was not asked for it, or has not answered yet. */
 void client_region_ask(Client *c, Region *r, uint64_t now_ns);
 /* mopen's request for memory for it is over, if there is one: what it gave is not claimed, and so
  * is freed. */

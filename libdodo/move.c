@@ -27,10 +27,9 @@
 #include "libdodo/sharing.h"
 
 enum {
-    MOVES_AT_ONCE = 4, /* regions: while one is opened, others are copied */
+    MOVES_AT_ONCE = 4,      /* regions: while one is opened, others are copied */
+    LOOK_REGIONS = 1 << 12, /* looked at in one go: the lock is not held for long */
 };
-
-enum { LOOK_REGIONS = 1 << 12 }; /* looked at in one go: the lock is not held for long */
 
 /* So many periods of keep-alives a drain goes on when nobody speaks of it: the manager may have
  * been started again, and hears of it once more. */

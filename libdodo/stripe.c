@@ -116,10 +116,8 @@ static void member_wants(Client *c, Region *r, uint64_t now_ns)
         return;
     if (r->sharing.waits)
         client_region_soon(c, r, r->reopen_ns);
-    else if (c->manager_late || r->asked_id)
-        client_region_ask(c, r, now_ns);
     else
-        client_region_idle(c, r, now_ns);
+        client_region_ask(c, r, now_ns);
 }
 
 static void open_end(Call *call, uint64_t now_ns)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Time at the client: silence counts only while the program listened, however it comes and goes. */
 #include "base/cleanup.h"
+#include "libdodo/claims.h"
 #include "libdodo/client.h"
 #include "libdodo/loss.h"
 #include "tests/lib/case.h"
@@ -269,19 +270,43 @@ CASE(fallback__forgets_a_late_answer_when_it_is_closed)
     assert_true(w.alives > alives);
 }
 
-/* Nor does one keep requests open for a manager that is away. */
+/* A period in which nobody asks for more does not keep from asking for what was given. */
+CASE(fallback__takes_a_late_answer_in_a_refraction_period)
+{
+    w.opens_unheard = 1;
+    int rd = open_at(8192, 0, DODO_FALLBACK);
+    client_refract(w.client, w.now);
+    run_until(w.now + 100 * NS_PER_MS);
+    assert_true(info(rd).active);
+}
+
+CASE(fallback__one_region_too_many_leaves_no_request)
+{
+    w.client->config.regions_max = 0;
+    w.opens_unheard = 1;
+    assert_int_equal(open_at(8192, 0, DODO_FALLBACK), -1);
+    assert_int_equal(fail_error, EMFILE);
+    assert_int_equal(numbers_lowest(&w.client->ids), numbers_last(&w.client->ids) + 1);
+}
+
+/* Nor does one keep requests open for a manager that is away: when it has not answered one in time,
+ * all are over. Else those that take time could use up the numbers of all others. */
 CASE(fallback__keeps_no_requests_for_a_manager_that_is_away)
 {
-    int rds[2];
+    int rds[5];
     w.manager_dead = true;
-    rds[0] = open_at(8192, 0, DODO_FALLBACK);
-    w.client->manager_late = false; /* another thread had an answer */
-    rds[1] = open_at(8192, 8192, DODO_FALLBACK);
-    run_until(w.now + 60 * NS_PER_S);
-    assert_true(numbers_lowest(&w.client->ids) + 2 > numbers_last(&w.client->ids));
+    for (unsigned i = 0; i < ARRAY_SIZE(rds); i++) {
+        w.client->manager_late = false; /* another thread had an answer */
+        rds[i] = open_at(8192, i * 8192ull, DODO_FALLBACK);
+    }
+    const uint64_t last = numbers_last(&w.client->ids);
+    assert_true(numbers_lowest(&w.client->ids) <= last - ARRAY_SIZE(rds) + 1);
+    run_until(w.now + w.client->config.request.deadline_ns + NS_PER_S);
+    assert_true(numbers_lowest(&w.client->ids) > last);
     w.manager_dead = false;
     run_until(w.now + 60 * NS_PER_S);
-    assert_true(info(rds[0]).active && info(rds[1]).active);
+    for (unsigned i = 0; i < ARRAY_SIZE(rds); i++)
+        assert_true(info(rds[i]).active);
 }
 
 /* A manager that refuses is not away: the next opening asks it. */
