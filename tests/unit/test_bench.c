@@ -326,6 +326,22 @@ TEST(bench__says_what_to_fix)
     assert_complains("give --key FILE");
 }
 
+/* In the words of the thread that lost it. The last case: it ends the cluster that the others had,
+ * where nobody loses a host soon. */
+TEST(bench__says_why_a_host_is_lost)
+{
+    cluster_end(&cluster);
+    (void)unsetenv("TMPDIR"); /* it was in there */
+    cluster_start(&cluster, "transfer_deadline = 500ms\n", true);
+    (void)cluster_imd(&cluster, "8M");
+    run_start("--size 4K,8K,12K,16K --seconds 1s --threads 2 --area 1M");
+    run_read("CALL"); /* the first size is over */
+    daemon_kill(&cluster.imds[0]);
+    assert_int_equal(run_end(), 1);
+    assert_true(strstr(run.said[1], " is lost (") != NULL);
+    assert_true(strstr(run.said[1], "no call has failed") == NULL);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4) {
