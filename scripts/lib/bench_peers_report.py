@@ -124,7 +124,9 @@ def main(directory, output):
             lambda k: k[4] == 1 and k[3] in (8192, 131072))
     link_table(parts.get('link'), '16 reads of 64K outstanding at 1 Gbit/s', line_mb_s)
     link_table(parts.get('loss'), 'The same, deep queue, with frames lost', line_mb_s)
-    link_table(parts.get('incast'), '12 hosts to one at 1 Gbit/s, 12 reads of 64K', line_mb_s)
+    incast = parts.get('incast')
+    if incast:
+        link_table(incast, '12 hosts to one at 1 Gbit/s, 12 reads of %s' % size_text(min(incast)[3]), line_mb_s)
     targets = bench_peers_targets.judge(parts, line_mb_s, poll_base)
     verdicts(targets)
     runs = [r['run'] for r in results]
