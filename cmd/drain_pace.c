@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How fast drains get on. What is left to move away from a host is added up now and then; how fast
- * that has become less within client_dead is the pace: by then each living client has said how far
- * it is. */
+/* How fast drains get on. The bytes left to move away from a host are summed at intervals. The pace
+ * is the rate at which they fell within client_dead: by then each living client has reported. */
 #include "cmd/manager_private.h"
 
 /* Of those that say it, by host. All clients are looked at once. */
@@ -43,7 +42,7 @@ void cmd_drain_paces_tick(Manager *m)
             continue;
         p->next_ns = time_add(m->now_ns, m->config.client_dead_ns / PACE_SAMPLES);
         p->of[p->taken++ % PACE_SAMPLES] =
-            (DrainSample){m->now_ns, left_bytes[i] + (h->drain.drop ? 0 : h->has.kept_bytes)};
+            (DrainSample){m->now_ns, left_bytes[i] + cmd_drain_kept(h)};
     }
 }
 

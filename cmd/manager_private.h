@@ -383,7 +383,8 @@ void cmd_drain_paces_tick(Manager *m);
 /* Bytes that are to be moved, as it was when that was looked at last. */
 uint64_t cmd_drain_ahead(const Manager *m, const Host *h);
 uint64_t cmd_drain_kept(const Host *h); /* of them, those that are kept, unless they are dropped */
-/* So many bytes a second it has become less of late; how long @bytes take then. 0: not known. */
+/* The recent rate at which the bytes left fall, [bytes/s]; the time for @bytes at it. 0: not known.
+ */
 uint64_t cmd_drain_pace(const Manager *m, const Host *h);
 uint64_t cmd_drain_seconds(uint64_t bytes, uint64_t pace);
 

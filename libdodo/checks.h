@@ -20,7 +20,7 @@ void block_sums(const Client *c, uint64_t region_len, uint64_t seed, uint64_t fr
 /* All below under the lock. The region has a new address: nothing is known of it. */
 void checks_begin(Client *c, Region *r);
 void checks_end(Region *r);
-/* There was no memory for what is to be known: tries once more. Until then no block is believed. */
+/* Tries once more to allocate the checksums. Until then no block of the host is trusted. */
 void checks_want(Client *c, Region *r);
 void checks_forget(Region *r, uint64_t first, uint64_t last);
 /* The file held these bytes, as it was read after the write counter stood at @counter. */

@@ -60,7 +60,7 @@ static uint64_t works_now(Manage *m)
     return works;
 }
 
-/* What is to be done for the data first, then for its memory. */
+/* Jobs for data come first, then jobs for its memory. */
 static bool work_take(Manage *m, CacheJob *job)
 {
     void *at;

@@ -515,7 +515,7 @@ typedef struct DrainStatus {
     uint64_t limit;   /* OpDrain.rate */
     uint64_t ahead;   /* bytes that are to be moved, as far as clients say it; with what is kept,
                          unless it is dropped */
-    uint64_t pace;    /* so many bytes a second it becomes less; 0: not known */
+    uint64_t pace;    /* the rate at which they fall, [bytes/s]; 0: not known */
     uint64_t seconds; /* that this takes; 0: not known */
 } DrainStatus;
 enum { DRAINS_PAGE_MAX = 6 };

@@ -10,7 +10,7 @@
 
 #include "proto/wire.h"
 
-/* What is to be copied, and how fast that becomes less. */
+/* The bytes to be copied, and the rate at which they fall. */
 typedef struct DrainSpeed {
     uint64_t to_copy_bytes;
     uint64_t bytes_per_second, seconds_left; /* 0: not known */

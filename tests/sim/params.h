@@ -45,7 +45,7 @@ enum {
 enum Scenario {
     SCENARIO_GENERAL,    /* everything, a random part of it switched off */
     SCENARIO_CALM,       /* datagrams are lost, doubled, late; nothing else: no region is lost */
-    SCENARIO_PAUSES,     /* processes stand still for a while: nobody is given up for that */
+    SCENARIO_PAUSES,     /* processes are paused: no peer declares them dead */
     SCENARIO_AMNESIA,    /* the manager starts again: no region is lost, retained ones are found */
     SCENARIO_RETAIN,     /* retained regions, kills, files that change in between */
     SCENARIO_CONTENTION, /* a few hot blocks, all threads on them, late duplicates */
@@ -64,7 +64,7 @@ enum Scenario {
     SCENARIO_SECONDS,  /* stamps of whole seconds, and files that change between two openings */
     SCENARIO_OFFERS,   /* offers that are held up beside writes of parts of blocks */
     SCENARIO_TRICKLE,  /* hosts that answer, and serve next to nothing for a while */
-    SCENARIO_CAPPED,   /* owners cap what their imds send and receive: nobody is given up for it */
+    SCENARIO_CAPPED,   /* owners cap their imds' traffic: no client declares them dead */
     SCENARIO_MANAGERS, /* two managers, both of which believe that they are active now and then */
     SCENARIO_PRESSURE, /* an owner takes parts of the memory of hot regions, again and again */
     SCENARIO_MIRRORS,  /* regions of two copies, whose hosts die and freeze one after the other */
