@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "base/parked.h"
 
 static bool mode_allows(int flags, bool read_only)
@@ -56,9 +57,9 @@ static int own_description(int fd, int flags, const struct stat *st)
     int own = parked_take(st, flags);
     if (own >= 0)
         return own;
-    own = open_again(path, flags | O_CLOEXEC | O_NOCTTY);
+    own = os_above_standard(open_again(path, flags | O_CLOEXEC | O_NOCTTY));
     if (own < 0 && errno == EMFILE && parked_close_unlocked() > 0)
-        own = open_again(path, flags | O_CLOEXEC | O_NOCTTY);
+        own = os_above_standard(open_again(path, flags | O_CLOEXEC | O_NOCTTY));
     if (own < 0)
         return -errno;
     if (fstat(own, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino)
@@ -77,7 +78,7 @@ static int shared_description(int fd, int flags, bool read_only, int error)
         return -EACCES;
     if (flags & (O_APPEND | O_DIRECT))
         return -error;
-    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    int copy = os_above_standard(fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
     return copy >= 0 ? copy : -errno;
 }
 

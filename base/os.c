@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,14 +46,39 @@ Env os_env(void)
     return (Env){.random = os_random};
 }
 
-int os_above_standard(int fd)
+/* Where descriptors that last are placed. */
+static struct {
+    int floor;
+    void (*own)(int fd);
+} descriptors;
+
+void os_descriptors_place(int floor, void (*own)(int fd))
 {
-    if (fd < 0 || fd > STDERR_FILENO)
-        return fd;
-    int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error = errno;
+    descriptors.floor = floor;
+    descriptors.own = own;
+}
+
+/* A duplicate of @fd at @floor or above; @fd is closed. */
+static int move_above(int fd, int floor)
+{
+    int above = fcntl(fd, F_DUPFD_CLOEXEC, floor), error = errno;
+    if (above < 0 && floor > STDERR_FILENO + 1) /* the limit has been lowered since */
+        above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error = errno;
     (void)close(fd);
     errno = error;
     return above;
+}
+
+int os_above_standard(int fd)
+{
+    int floor = descriptors.floor > 0 ? descriptors.floor : STDERR_FILENO + 1;
+    if (fd < 0)
+        return fd;
+    if (fd < floor)
+        fd = move_above(fd, floor);
+    if (fd >= 0 && descriptors.own)
+        descriptors.own(fd);
+    return fd;
 }
 
 ssize_t os_text_read(int dir, const char *path, char *text, size_t cap)
@@ -73,6 +99,32 @@ void os_ask_for_all(int fd, uint64_t offset, uint64_t len)
     for (uint64_t at = 0; len > WINDOW && at < len; at += WINDOW)
         (void)posix_fadvise(fd, (off_t)(offset + at),
                             (off_t)(len - at < WINDOW ? len - at : WINDOW), POSIX_FADV_WILLNEED);
+}
+
+/* cachestat(2), which glibc 2.36 and its headers do not know. The number is the same on all
+ * architectures but alpha. */
+enum { CACHESTAT = 451 };
+typedef struct CacheStatRange {
+    uint64_t offset, len;
+} CacheStatRange;
+typedef struct CacheStat {
+    uint64_t cached, dirty, writeback, evicted, recently_evicted; /* pages */
+} CacheStat;
+
+bool os_file_held(int fd, uint64_t offset, uint64_t len)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    CacheStatRange range = {offset, len};
+    CacheStat st;
+    uint64_t pages = (offset + len - 1) / page - offset / page + 1;
+    return len > 0 && syscall(CACHESTAT, fd, &range, &st, 0) == 0 && st.cached >= pages;
+}
+
+bool os_file_held_known(void)
+{
+    CacheStatRange range = {0, 1};
+    CacheStat st;
+    return syscall(CACHESTAT, -1, &range, &st, 0) < 0 && errno == EBADF;
 }
 
 bool os_is_same_file(int fd, const struct stat *st)

@@ -20,12 +20,23 @@ void os_random(void *ctx, void *buf, size_t len);
 Env os_env(void);
 
 /* @fd, or the same as a descriptor above the standard ones: a program may print to those though it
- * has closed them. Negative, with errno: as it was, or none is free; then @fd is closed. */
+ * has closed them. After os_descriptors_place() it is where that says. Negative, with errno: as it
+ * was, or none is free; then @fd is closed. */
 int os_above_standard(int fd);
+
+/* From here on descriptors that last are at @floor or above, as far as there are any, and @own
+ * hears of each. For programs that know nothing of these libraries: they close descriptors that
+ * they have not opened, and expect low numbers for their own. Before other threads use this. */
+void os_descriptors_place(int floor, void (*own)(int fd));
 
 /* What a small file has, as those of the kernel's, up to @cap - 1 bytes and a 0. @dir: AT_FDCWD, or
  * where a relative path begins. The length, or -errno and an empty text. */
 ssize_t os_text_read(int dir, const char *path, char *text, size_t cap);
+
+/* Whether the kernel has all of [@offset, @offset + @len) of a file in memory, @len > 0. False
+ * where it does not tell: kernels since 6.5 can (cachestat(2)). */
+bool os_file_held(int fd, uint64_t offset, uint64_t len);
+bool os_file_held_known(void);
 
 /* Is it the file that @st was read from? An open file keeps its device and inode number. On a file
  * system that uses a number twice, two files differ in size or time of change. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "libdodo/descriptors.h"
 #include "libdodo/file.h"
 #include "libdodo/gate.h"
 #include "libdodo/link.h"
@@ -437,6 +438,11 @@ void dodo_set_log(dodo_log_fn fn, void *ctx)
 void dodo_private_reason(const char *text)
 {
     reason_set_copy(text);
+}
+
+void dodo_private_descriptors(int floor, void (*own)(int fd))
+{
+    os_descriptors_place(floor, own);
 }
 
 const char *dodo_last_error(void)

@@ -238,23 +238,9 @@ ssize_t backing_pread(const Backing *b, void *buf, size_t len, uint64_t offset)
 #endif
 }
 
-/* cachestat(2), which glibc 2.36 and its headers do not know. The number is the same on all
- * architectures but alpha. */
-enum { CACHESTAT = 451 };
-typedef struct CacheStatRange {
-    uint64_t offset, len;
-} CacheStatRange;
-typedef struct CacheStat {
-    uint64_t cached, dirty, writeback, evicted, recently_evicted; /* pages */
-} CacheStat;
-
 bool backing_held(const Backing *b, uint64_t offset, size_t len)
 {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = b->offset + offset;
-    CacheStatRange range = {from, len};
-    CacheStat st;
-    uint64_t pages = (from + len - 1) / page - from / page + 1;
-    return len > 0 && syscall(CACHESTAT, b->reading, &range, &st, 0) == 0 && st.cached >= pages;
+    return os_file_held(b->reading, b->offset + offset, len);
 }
 
 void backing_advise(const Backing *b, uint64_t offset, uint64_t len, int advice)
@@ -264,9 +250,7 @@ void backing_advise(const Backing *b, uint64_t offset, uint64_t len, int advice)
 
 bool backing_can_tell(void)
 {
-    CacheStatRange range = {0, 1};
-    CacheStat st;
-    return syscall(CACHESTAT, -1, &range, &st, 0) < 0 && errno == EBADF;
+    return os_file_held_known();
 }
 
 ssize_t backing_write(Backing *b, const struct iovec *iov, int count, uint64_t offset,

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "libdodo/descriptors.h"
 #include "libdodo/reason.h"
 #include "libmanage/backing.h"
+#include "libmanage/descriptors.h"
 #include "libmanage/reasons.h"
 #include "libmanage/shell.h"
 
@@ -222,4 +224,10 @@ int dodo_manage_set(int option, uint64_t value)
                      ? manage_preset((enum manage_option)option, value)
                      : -EINVAL;
     return (int)leave(&e, result < 0 ? -1 : 0, -result);
+}
+
+void dodo_manage_private_descriptors(int floor, void (*own)(int fd))
+{
+    os_descriptors_place(floor, own);
+    dodo_private_descriptors(floor, own);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel is asked for before a long read. */
+/* What the kernel is asked for: long reads, and descriptors out of the way. */
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,4 +47,26 @@ TEST(ask__for_so_much_of_a_long_read)
     os_ask_for_all(fd, 0, BYTES);
     assert_int_equal(resident(fd, OS_ASK_BYTES, BYTES), 0);
     (void)close(fd);
+}
+
+static int owned[4], owned_count;
+
+static void note_own(int fd)
+{
+    owned[owned_count++] = fd;
+}
+
+/* A program that closes what it has not opened, and counts on low numbers, meets none of ours. */
+TEST(descriptors__are_placed_above_a_floor_and_named)
+{
+    os_descriptors_place(100, note_own);
+    int low = os_above_standard(dup(STDERR_FILENO)), high = os_above_standard(dup2(low, 150));
+    os_descriptors_place(0, NULL);
+    assert_true(low >= 100);
+    assert_int_equal(high, 150);
+    assert_int_equal(owned_count, 2);
+    assert_int_equal(owned[0], low);
+    assert_int_equal(owned[1], high);
+    assert_true(fcntl(low, F_GETFD) & FD_CLOEXEC);
+    assert_true(close(low) == 0 && close(high) == 0);
 }

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the library's descriptors are in a program that knows nothing of it. Not for programs. */
+#ifndef DODO_LIBDODO_DESCRIPTORS_H
+#define DODO_LIBDODO_DESCRIPTORS_H
+
+#include "dodo/dodo.h"
+
+/* os_descriptors_place() for libdodo. */
+DODO_API void dodo_private_descriptors(int floor, void (*own)(int fd));
+
+#endif

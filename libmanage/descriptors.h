@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the libraries' descriptors are in a program that knows nothing of them. Not for programs.
+ */
+#ifndef DODO_LIBMANAGE_DESCRIPTORS_H
+#define DODO_LIBMANAGE_DESCRIPTORS_H
+
+#include "dodo/dodo.h"
+
+/* os_descriptors_place() for libmanage and libdodo, before the first other call. */
+DODO_API void dodo_manage_private_descriptors(int floor, void (*own)(int fd));
+
+#endif
