@@ -12,33 +12,12 @@
 #include "adapters/paths.h"
 #include "base/cleanup.h"
 #include "daemon/log.h"
-#include "daemon/program.h"
-
-#define LIBRARY "libmanage.so.0"
 
 static CacheCalls calls;
 static atomic_bool loaded;
 static uint64_t local_bytes = CACHE_AS_CONFIGURED;
 
 /* ---- where it is --------------------------------------------------------------------------- */
-
-/* Of this code, which may have been loaded by a program. On the heap. */
-static char *directory(void)
-{
-    Dl_info info;
-    struct link_map *map = NULL;
-    bool found = dladdr1(&calls, &info, (void **)&map, RTLD_DL_LINKMAP) != 0;
-    return found && *map->l_name ? g_path_get_dirname(map->l_name) : program_directory();
-}
-
-/* In the directory of a build, @name is at @place from this code; NULL: this is none. On the heap.
- */
-static char *built(const char *place)
-{
-    g_autofree char *dir = directory();
-    g_autofree char *path = g_build_filename(dir, place, NULL);
-    return realpath(path, NULL);
-}
 
 /* Whether the directory or file at @path is @mountpoint or below it. */
 static bool is_below(const char *mountpoint, const char *path)
@@ -49,7 +28,7 @@ static bool is_below(const char *mountpoint, const char *path)
 
 static bool is_built_below(const char *mountpoint, const char *place)
 {
-    char *path CLEANUP_FREE = built(place);
+    char *path CLEANUP_FREE = region_cache_built(&calls, place);
     return is_below(mountpoint, path);
 }
 
@@ -80,33 +59,12 @@ static bool may_be_below(const char *mountpoint)
 
 /* ---- loading it ---------------------------------------------------------------------------- */
 
-typedef struct Symbol {
-    const char *name;
-    void *to;
-} Symbol;
-
-/* What dlsym() returns may be stored so (POSIX). */
-static bool find_all(void *library)
-{
-    const Symbol symbols[] = {
-        {"dodo_manage_set", &calls.set},          {"dodo_manage_stats", &calls.stats},
-        {"dodo_copen_flags", &calls.copen_flags}, {"dodo_cread", &calls.cread},
-        {"dodo_cclose", &calls.cclose},
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(symbols); i++)
-        if (!(*(void **)symbols[i].to = dlsym(library, symbols[i].name)))
-            return false;
-    return true;
-}
-
-/* It stays until the process ends, and says good-bye to the cluster then. */
 static void load(void)
 {
-    char *path CLEANUP_FREE = built("../../libmanage/" LIBRARY);
-    void *library = dlopen(path ? path : LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!library || !find_all(library)) {
+    const char *error = region_cache_load(&calls, &calls);
+    if (error) {
         log_event(LOG_LEVEL_ERROR, "cache_missing",
-                  "error=\"%s\" fix=\"install it: nothing is cached without\"", dlerror());
+                  "error=\"%s\" fix=\"install it: nothing is cached without\"", error);
         return;
     }
     if (local_bytes != CACHE_AS_CONFIGURED)

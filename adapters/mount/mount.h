@@ -57,7 +57,7 @@ struct Inode {
     CachedRegion *region; /* NULL: none */
 
     ListNode lock_owners; /* under the lock of all locks */
-    FileReads read;
+    FileReads read;       /* since the kernel knows it */
 };
 
 /* What the kernel opened. */

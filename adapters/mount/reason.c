@@ -36,6 +36,7 @@ const char *reason_text(enum Reason reason)
         [REASON_WRITER] = "somebody had it open for writing",
         [REASON_OPENING] = "its region was being opened",
         [REASON_NO_REGION] = "its region cannot be opened (--log-level info says why)",
+        [REASON_FAST] = "the kernel had most of it in memory",
     };
     return texts[reason];
 }

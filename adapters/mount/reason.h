@@ -18,6 +18,7 @@ enum Reason {
     REASON_WRITER,
     REASON_OPENING,
     REASON_NO_REGION,
+    REASON_FAST, /* where the cache waits until the kernel is slow */
 };
 
 /* What is known of the file. */

@@ -15,7 +15,6 @@
 #include "adapters/mount/reason.h"
 #include "adapters/totals.h"
 #include "base/os.h"
-#include "base/parse.h"
 
 struct Report {
     int fd;
@@ -82,16 +81,6 @@ void report_read(Mount *m, Inode *inode, int fd, bool cached, ssize_t n, uint64_
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-/* The file's path in one line. */
-static const char *path_text(const Mount *m, const Inode *inode, char path[PATH_MAX])
-{
-    const char *below = inodes_path(m, inode, path);
-    for (char *p = path; below && *p; p++)
-        if ((unsigned char)*p < ' ' || *p == 0x7f)
-            *p = '?';
-    return below ? path : "(a file that is gone)";
-}
-
 /* In one piece: other mounts may write to the same file. */
 static void write_line(const Report *r, const char *line)
 {
@@ -100,19 +89,10 @@ static void write_line(const Report *r, const char *line)
 
 void report_file(Mount *m, const Inode *inode)
 {
-    char path[PATH_MAX], cached[32], uncached[32];
-    const FileReads *f = &inode->read;
-    if (!m->report || f->reads == 0)
+    char path[PATH_MAX], line[PATH_MAX + 256];
+    if (!m->report || inode->read.reads == 0)
         return;
-    const char *name = path_text(m, inode, path), *why = reason_text((enum Reason)f->reason);
-    (void)format_size(f->cached_bytes, cached, sizeof cached);
-    (void)format_size(f->uncached_bytes, uncached, sizeof uncached);
-    g_autofree char *line =
-        f->reason == REASON_NONE ? g_strdup_printf("%s: cached, %s read\n", name, cached)
-        : f->cached_bytes == 0
-            ? g_strdup_printf("%s: not cached, %s read: %s\n", name, uncached, why)
-            : g_strdup_printf("%s: cached at times, %s read, and %s while it was not: %s\n", name,
-                              cached, uncached, why);
+    file_reads_line(&inode->read, inodes_path(m, inode, path), line, sizeof line);
     write_line(m->report, line);
 }
 

@@ -3,20 +3,15 @@
 #ifndef DODO_ADAPTERS_MOUNT_REPORT_H
 #define DODO_ADAPTERS_MOUNT_REPORT_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "adapters/file_reads.h"
+
 typedef struct Mount Mount;
 typedef struct Inode Inode;
 typedef struct Report Report;
-
-/* Of a file, since the kernel knows it. */
-typedef struct FileReads {
-    atomic_ullong cached_bytes, uncached_bytes;
-    atomic_uint reads, reason; /* enum Reason, of the last read that was not from the cache */
-} FileReads;
 
 /* Where the report is to be; NULL: with errno. */
 Report *report_open(const char *path);
