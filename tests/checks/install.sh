@@ -15,6 +15,7 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
   printf '%s\n' libexec/dodo/dodo-socket libexec/dodo/dodo-tools libexec/dodo/imd sbin/dodo-cmd
   [ ! -e "$1/examples/lu" ] || echo bin/lu # where there is OpenBLAS
   [ ! -e "$1/adapters/mount/dodo-mount" ] || printf '%s\n' libexec/dodo/dodo-mount libexec/dodo/dodo-run.so
+  [ ! -e "$1/adapters/preload/libdodo-preload.so" ] || echo libexec/dodo/libdodo-preload.so
   [ ! -e "$1/adapters/python/dodo/_dodo.abi3.so" ] ||
     printf 'lib/python/dist-packages/dodo/%s\n' __init__.py _dodo.abi3.so _dodo.pyi py.typed
   [ ! -e "$1/rmd/rmd" ] || printf '%s\n' sbin/dodo-rmd lib/systemd/system/dodo-rmd.service

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The large files that the program reads, and which descriptor is open for which.
+ *
+ * The program may close a descriptor and open another file under the same number without our
+ * hearing of it. So what is remembered of a number is a guess. It costs speed where it is wrong: a
+ * read that is served from the cache asks the kernel first whether the number is that file's.
+ *
+ * A file is held while the worker has a read lease on it and a region open for it. Readers enter it
+ * for the time of a read. Who holds it no more closes it to readers, gives the lease back at once,
+ * and closes the region when the last reader has left.
+ */
+#ifndef DODO_ADAPTERS_PRELOAD_FILES_H
+#define DODO_ADAPTERS_PRELOAD_FILES_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "adapters/file_reads.h"
+#include "adapters/preload/settings.h"
+#include "adapters/preload/way.h"
+
+enum FileState {
+    FILE_FREE,   /* the place is nobody's */
+    FILE_PLAIN,  /* reads are the kernel's */
+    FILE_WANTED, /* the worker is to hold it */
+    FILE_HELD,
+    FILE_ENDING, /* the worker is to close the region, when the readers have left */
+    FILE_NEVER,  /* it cannot be cached */
+};
+
+#define FILE_OPEN 0x80000000u /* in File.word: readers may enter; the rest counts them */
+
+typedef struct File {
+    dev_t dev; /* they stay while readers are inside, or may enter */
+    ino_t ino;
+    atomic_uint word;
+    int rd;       /* the region, while it is held */
+    int lease_fd; /* the same; -1: none */
+    off_t size;
+    atomic_ullong plain_reads, cached_reads;
+    pthread_mutex_t way_lock;
+    Way way;
+    atomic_bool cache; /* a copy of way.cache */
+    FileReads read;
+
+    /* Under the lock of all files. */
+    enum FileState state;
+    int fd;            /* of the program; the one that the worker opens it by */
+    bool broken;       /* somebody wants to write */
+    uint64_t again_ns; /* when it may be wanted again */
+    char *path;        /* for the report; NULL: nobody wants one, or none is known */
+} File;
+
+/* The settings are read, and nothing is cached yet. */
+void files_init(void);
+const PreloadSettings *files_settings(void);
+
+/* The file that @fd was open for when it was last looked at; NULL: its reads are the kernel's. */
+File *files_of(int fd);
+/* @fd is closed, or another file's now. */
+void files_forget(int fd);
+/* Whether @fd is open for @f now. */
+bool files_is(int fd, const File *f);
+
+/* A read enters @f, to be served from its region; false: not now. */
+bool file_enter(File *f);
+void file_leave(File *f);
+/* The region cache is to have @f's reads. */
+void file_want(File *f, int fd);
+
+/* ---- for the worker and the keeper ----------------------------------------------------------- */
+
+void files_lock(void);
+void files_unlock(void);
+/* All below need the lock. The next file after @f in @state; NULL: none. */
+File *files_next(File *f, enum FileState state);
+/* The file that has the lease @fd; NULL: none. */
+File *files_by_lease(int lease_fd);
+/* No reader enters @f any more, and its lease goes back. @broken: somebody waits for that. */
+void file_give_up(File *f, bool broken);
+/* Whether a descriptor of the program is still open for @f. */
+bool files_are_open_for(const File *f);
+
+/* The child of a fork has no threads, leases or regions of ours. */
+void files_forget_all(void);
+/* The report, when the process ends. */
+void files_report(void);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* The keeper of the leases: somebody who wants to write a file waits for it, so it does nothing
+ * that takes long. A break that it does not hear of at once (the kernel had no room for the signal)
+ * it finds with its next look; no reader trusts a lease without asking. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "adapters/preload/files.h"
+#include "adapters/preload/own.h"
+#include "adapters/preload/worker.h"
+#include "base/os.h"
+#include "base/time.h"
+
+/* The kernel's signal for a break, to this thread alone; it tells the descriptor. One that programs
+ * do not wait for themselves. */
+#define BREAK_SIGNAL (SIGRTMAX - 9)
+#define LOOK_NS (500 * NS_PER_MS)
+
+static sem_t started;
+static pid_t id;
+
+pid_t keeper_id(void)
+{
+    return id;
+}
+
+static void give_up(int lease_fd)
+{
+    files_lock();
+    File *f = files_by_lease(lease_fd);
+    if (f && fcntl(lease_fd, F_GETLEASE) == F_UNLCK) /* else the number is another lease's by now */
+        file_give_up(f, true);
+    files_unlock();
+}
+
+/* True: files are held, so it looks again. */
+static bool look_at_all(void)
+{
+    bool any = false;
+    files_lock();
+    for (File *f = NULL; (f = files_next(f, FILE_HELD)); any = true) {
+        if (fcntl(f->lease_fd, F_GETLEASE) != F_RDLCK)
+            file_give_up(f, true);
+        else if (!files_are_open_for(f))
+            file_give_up(f, false);
+    }
+    files_unlock();
+    return any;
+}
+
+/* Before all programs that only compute. That is for root; others take their turn. */
+static void hurry(void)
+{
+    const struct sched_param first = {.sched_priority = 1};
+    (void)pthread_setschedparam(pthread_self(), SCHED_RR | SCHED_RESET_ON_FORK, &first);
+}
+
+static void *keeper_main(void *ctx)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    sigset_t wanted;
+    siginfo_t info;
+    own_inside = 1;
+    hurry();
+    (void)sigemptyset(&wanted);
+    (void)sigaddset(&wanted, BREAK_SIGNAL);
+    id = (pid_t)syscall(SYS_gettid);
+    (void)sem_post(&started);
+    for (uint64_t due_ns = 0;;) {
+        if (sigtimedwait(&wanted, &info, &pause) == BREAK_SIGNAL)
+            give_up(info.si_fd);
+        if (os_now_ns() < due_ns)
+            continue;
+        (void)look_at_all();
+        due_ns = os_now_ns() + LOOK_NS;
+    }
+    return ctx;
+}
+
+bool keeper_start(void)
+{
+    pthread_t thread;
+    if (sem_init(&started, 0, 0) < 0 || os_thread_start(&thread, keeper_main, NULL) < 0)
+        return false;
+    (void)pthread_detach(thread);
+    while (sem_wait(&started) < 0)
+        ; /* a signal came */
+    return true;
+}
+
+int keeper_take(int fd)
+{
+    const struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = id};
+    bool taken = fcntl(fd, F_SETSIG, BREAK_SIGNAL) == 0 && fcntl(fd, F_SETOWN_EX, &owner) == 0 &&
+                 fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+    return taken ? 0 : -errno;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "adapters/preload/own.h"
+
+#include <link.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+enum { FDS_MAX = 1 << 16, BITS = 64, CODES_MAX = 8, FLOOR_MAX = FDS_MAX / 2 };
+
+__thread unsigned own_inside;
+
+/* ---- descriptors ---------------------------------------------------------------------------- */
+
+static atomic_ullong fds[FDS_MAX / BITS];
+
+int own_floor(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 2 >= FLOOR_MAX)
+        return FLOOR_MAX;
+    return (int)(limit.rlim_cur / 2);
+}
+
+static uint64_t bit_of(int fd)
+{
+    return (uint64_t)1 << (unsigned)fd % BITS;
+}
+
+void own_add(int fd)
+{
+    if (fd >= 0 && fd < FDS_MAX)
+        atomic_fetch_or(&fds[fd / BITS], bit_of(fd));
+}
+
+void own_remove(int fd)
+{
+    if (own_has(fd))
+        atomic_fetch_and(&fds[fd / BITS], ~bit_of(fd));
+}
+
+bool own_has(int fd)
+{
+    return fd >= 0 && fd < FDS_MAX &&
+           (atomic_load_explicit(&fds[fd / BITS], memory_order_relaxed) & bit_of(fd));
+}
+
+int own_next(unsigned from, unsigned to)
+{
+    for (unsigned fd = from; fd <= to && fd < FDS_MAX; fd++) {
+        if (fd % BITS == 0 && fds[fd / BITS] == 0)
+            fd += BITS - 1;
+        else if (own_has((int)fd))
+            return (int)fd;
+    }
+    return -1;
+}
+
+/* ---- code ----------------------------------------------------------------------------------- */
+
+typedef struct Code {
+    uintptr_t from, to;
+} Code;
+static Code codes[CODES_MAX];
+static atomic_uint codes_count;
+
+static bool code_has(const Code *code, uintptr_t at)
+{
+    return at >= code->from && at < code->to;
+}
+
+static int code_find(struct dl_phdr_info *object, size_t size, void *ctx)
+{
+    Code found = {UINTPTR_MAX, 0}, *wanted = ctx;
+    (void)size;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        uintptr_t from = object->dlpi_addr + part->p_vaddr, to = from + part->p_memsz;
+        if (part->p_type != PT_LOAD)
+            continue;
+        found.from = from < found.from ? from : found.from;
+        found.to = to > found.to ? to : found.to;
+    }
+    if (!code_has(&found, wanted->from))
+        return 0;
+    *wanted = found;
+    return 1;
+}
+
+void own_code_add(const void *address)
+{
+    Code code = {(uintptr_t)address, 0};
+    unsigned count = codes_count;
+    if (count == CODES_MAX || dl_iterate_phdr(code_find, &code) == 0)
+        return;
+    codes[count] = code;
+    codes_count = count + 1;
+}
+
+bool own_calls(const void *caller)
+{
+    if (own_inside > 0)
+        return true;
+    unsigned count = atomic_load_explicit(&codes_count, memory_order_acquire);
+    for (unsigned i = 0; i < count; i++)
+        if (code_has(&codes[i], (uintptr_t)caller))
+            return true;
+    return false;
+}

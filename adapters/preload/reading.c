@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "adapters/preload/reading.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "adapters/mount/reason.h"
+#include "adapters/preload/cache.h"
+#include "adapters/preload/own.h"
+#include "adapters/preload/report.h"
+#include "base/os.h"
+
+/* ---- from the region cache ------------------------------------------------------------------- */
+
+/* All bytes that are wanted; 0: none, or more than any call reads. */
+static size_t length_of(const struct iovec *iov, int count)
+{
+    size_t len = 0;
+    for (int i = 0; i < count; i++) {
+        if (iov[i].iov_len > INT_MAX - len)
+            return 0;
+        len += iov[i].iov_len;
+    }
+    return len;
+}
+
+/* Whether @fd is @f's, and what is cached of @f is what it has. Lost leases are found here,
+ * whatever has happened to them. */
+static bool is_true(const File *f, int fd)
+{
+    if (!files_is(fd, f)) {
+        files_forget(fd);
+        return false;
+    }
+    return fcntl(f->lease_fd, F_GETLEASE) == F_RDLCK;
+}
+
+/* Takes the next *@len bytes, or what the file has of them, for this read: the descriptor stands
+ * behind them afterwards, as if they had been read. Other threads and processes that have the same
+ * description take others. False: it has none there. */
+static bool position_take(const File *f, int fd, size_t *len, off_t *ret)
+{
+    off_t end = lseek(fd, (off_t)*len, SEEK_CUR), at = end - (off_t)*len;
+    if (end < 0)
+        return false;
+    if (at >= f->size) {
+        (void)lseek(fd, -(off_t)*len, SEEK_CUR);
+        return false;
+    }
+    if (end > f->size) {
+        (void)lseek(fd, f->size - end, SEEK_CUR);
+        *len = (size_t)(f->size - at);
+    }
+    *ret = at;
+    return true;
+}
+
+/* Reads @len bytes of @f from @at on. How many it has got. */
+static size_t fill(const File *f, const struct iovec *iov, off_t at, size_t len)
+{
+    const CacheCalls *calls = cache_calls_if_loaded();
+    size_t done = 0;
+    for (; done < len; iov++) {
+        size_t part = iov->iov_len < len - done ? iov->iov_len : len - done;
+        ssize_t n = part > 0 ? calls->cread(f->rd, at + (off_t)done, iov->iov_base, part) : 0;
+        if (n < 0)
+            break;
+        done += (size_t)n;
+        if ((size_t)n < part)
+            break;
+    }
+    return done;
+}
+
+/* Of a file that is entered. True: done, with *@ret bytes. */
+static bool read_held(const File *f, int fd, const struct iovec *iov, off_t offset, size_t len,
+                      ssize_t *ret)
+{
+    off_t at = offset;
+    if (!is_true(f, fd))
+        return false;
+    if (offset == AT_POSITION) {
+        if (!position_take(f, fd, &len, &at))
+            return false;
+    } else if (offset >= f->size) {
+        return false;
+    } else if ((off_t)len > f->size - offset) {
+        len = (size_t)(f->size - offset);
+    }
+    size_t done = fill(f, iov, at, len);
+    if (done < len && offset == AT_POSITION)
+        (void)lseek(fd, -(off_t)(len - done), SEEK_CUR);
+    *ret = (ssize_t)done;
+    return done > 0;
+}
+
+/* ---- which way ------------------------------------------------------------------------------- */
+
+static void way_change(File *f, bool asked, bool yes, uint64_t ns, unsigned weight)
+{
+    if (pthread_mutex_trylock(&f->way_lock) != 0)
+        return; /* another thread is telling the same */
+    if (asked)
+        way_answered(&f->way, yes);
+    else
+        way_watched(&f->way, yes, ns, weight);
+    if (asked && f->cache && !f->way.cache)
+        f->read.reason = REASON_FAST;
+    f->cache = f->way.cache;
+    (void)pthread_mutex_unlock(&f->way_lock);
+}
+
+static bool read_cached(File *f, int fd, const struct iovec *iov, int count, off_t offset,
+                        ssize_t *ret)
+{
+    size_t len = length_of(iov, count);
+    int error = errno;
+    if (len == 0 || !file_enter(f))
+        return false;
+    own_inside++;
+    bool asks = way_asks(atomic_fetch_add_explicit(&f->cached_reads, 1, memory_order_relaxed));
+    off_t at = offset == AT_POSITION && asks ? lseek(fd, 0, SEEK_CUR) : offset;
+    if (asks && at >= 0)
+        way_change(f, true, os_file_held(f->lease_fd, (uint64_t)at, len), 0, 0);
+    bool done = read_held(f, fd, iov, offset, len, ret);
+    own_inside--;
+    file_leave(f);
+    errno = error;
+    return done;
+}
+
+/* How often this thread has slept. */
+static long sleeps(void)
+{
+    struct rusage usage = {.ru_nvcsw = 0};
+    (void)getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
+/* The kernel is to read. */
+static void watch(Reading *r, int fd)
+{
+    File *f = r->file;
+    uint64_t number = atomic_fetch_add_explicit(&f->plain_reads, 1, memory_order_relaxed);
+    r->weight = way_weight(number);
+    if (r->weight == 0)
+        return;
+    if (f->cache) {
+        file_want(f, fd);
+        r->weight = 0;
+        return;
+    }
+    r->slept = sleeps();
+    r->watched_ns = os_now_ns();
+}
+
+bool reading_try(Reading *r, const void *caller, int fd, const struct iovec *iov, int count,
+                 off_t offset, ssize_t *ret)
+{
+    r->file = NULL;
+    if (own_calls(caller))
+        return false;
+    File *f = files_of(fd);
+    if (!f)
+        return false;
+    r->file = f;
+    r->began_ns = report_begin();
+    r->weight = 0;
+    if (atomic_load_explicit(&f->cache, memory_order_relaxed) && iov &&
+        read_cached(f, fd, iov, count, offset, ret)) {
+        report_read(f, true, *ret, r->began_ns);
+        return true;
+    }
+    watch(r, fd);
+    return false;
+}
+
+void reading_end(const Reading *r, ssize_t n)
+{
+    if (!r->file)
+        return;
+    int error = errno;
+    if (r->weight > 0)
+        way_change(r->file, false, sleeps() != r->slept, os_now_ns() - r->watched_ns, r->weight);
+    report_read(r->file, false, n, r->began_ns);
+    errno = error;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "adapters/preload/report.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "adapters/preload/cache.h"
+#include "adapters/preload/own.h"
+#include "adapters/totals.h"
+#include "base/os.h"
+
+static struct {
+    atomic_ullong reads, bytes, uncached_reads, uncached_bytes, ns;
+} sums;
+static atomic_bool written;
+
+uint64_t report_begin(void)
+{
+    return files_settings()->report ? os_now_ns() : 0;
+}
+
+void report_read(File *f, bool cached, ssize_t n, uint64_t began_ns)
+{
+    uint64_t bytes = n > 0 ? (uint64_t)n : 0;
+    if (began_ns == 0)
+        return;
+    f->read.reads++;
+    if (cached) {
+        f->read.cached_bytes += bytes;
+    } else {
+        f->read.uncached_bytes += bytes;
+        sums.uncached_reads++;
+        sums.uncached_bytes += bytes;
+    }
+    sums.reads++;
+    sums.bytes += bytes;
+    sums.ns += os_now_ns() - began_ns;
+}
+
+/* In one piece: other processes may write to the same file. */
+static void write_text(const char *text)
+{
+    int fd =
+        open(files_settings()->report, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return; /* it costs the report alone */
+    (void)!write(fd, text, strlen(text));
+    (void)close(fd);
+}
+
+void report_file(const File *f)
+{
+    char line[PATH_MAX + 256];
+    if (!files_settings()->report || f->state == FILE_FREE || f->read.reads == 0)
+        return;
+    file_reads_line(&f->read, f->path, line, sizeof line);
+    write_text(line);
+}
+
+void report_write(void)
+{
+    char line[TOTALS_LINE_MAX + 1];
+    DodoManageStats st = {0};
+    const CacheCalls *calls = cache_calls_if_loaded();
+    if (!files_settings()->report || atomic_exchange(&written, true))
+        return;
+    own_inside++;
+    if (calls)
+        (void)calls->stats(&st);
+    files_report();
+    if (sums.reads > 0) {
+        ReadTotals t = {.reads = sums.reads,
+                        .bytes = sums.bytes,
+                        .local_reads = st.local_hits,
+                        .local_bytes = st.local_bytes,
+                        .remote_reads = st.remote_hits,
+                        .remote_bytes = st.remote_bytes,
+                        .file_reads = st.disk_reads,
+                        .file_bytes = st.disk_bytes,
+                        .uncached_reads = sums.uncached_reads,
+                        .uncached_bytes = sums.uncached_bytes,
+                        .ns = sums.ns};
+        write_text(strcat(totals_line(&t, line), "\n"));
+    }
+    own_inside--;
+}
+
+void report_at_exit(void)
+{
+    if (files_settings()->report)
+        (void)atexit(report_write);
+}
+
+void report_forget(void)
+{
+    sums.reads = sums.bytes = sums.uncached_reads = sums.uncached_bytes = sums.ns = 0;
+    written = false;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The library is loaded, the process forks, or ends. Nothing is started before the first file that
+ * is to be cached. */
+#include <pthread.h>
+
+#include "adapters/preload/files.h"
+#include "adapters/preload/own.h"
+#include "adapters/preload/real.h"
+#include "adapters/preload/report.h"
+#include "adapters/preload/worker.h"
+#include "base/os.h"
+
+static void fork_child(void)
+{
+    files_forget_all();
+    worker_forget();
+    report_forget();
+}
+
+__attribute__((constructor)) static void on_load(void)
+{
+    real_find();
+    files_init();
+    own_code_add((const void *)on_load);
+    os_descriptors_place(own_floor(), own_add);
+    (void)pthread_atfork(files_lock, files_unlock, fork_child);
+}
+
+/* Where nothing has been cached, there was no earlier time to do it. */
+__attribute__((destructor)) static void on_end(void)
+{
+    report_write();
+}

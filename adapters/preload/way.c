@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#include "adapters/preload/way.h"
+
+unsigned way_weight(uint64_t number)
+{
+    if (number < WAY_ALL_WATCHED)
+        return 1;
+    return number % WAY_WATCHED == 0 ? WAY_WATCHED : 0;
+}
+
+void way_watched(Way *w, bool slept, uint64_t ns, unsigned weight)
+{
+    if (w->cache || !slept)
+        return;
+    w->waited_ns += ns * weight;
+    if (w->waited_ns >= WAY_START_NS)
+        *w = (Way){.cache = true};
+}
+
+bool way_asks(uint64_t number)
+{
+    return number % WAY_ASKED == 0;
+}
+
+void way_answered(Way *w, bool held)
+{
+    if (!w->cache)
+        return;
+    w->held = held ? w->held + 1 : 0;
+    if (w->held == WAY_HELD)
+        *w = (Way){.cache = false};
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* The worker: no thread of the program waits while the region cache is loaded, a manager is found,
+ * or memory is given back. */
+#include "adapters/preload/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "adapters/mount/filesystems.h"
+#include "adapters/mount/reason.h"
+#include "adapters/preload/cache.h"
+#include "adapters/preload/files.h"
+#include "adapters/preload/own.h"
+#include "base/os.h"
+
+static sem_t work;
+static bool running; /* both threads, under the lock of all files */
+
+void worker_wake(void)
+{
+    (void)sem_post(&work);
+}
+
+/* ---- a file is held -------------------------------------------------------------------------- */
+
+/* Errors that do not last. */
+static bool is_for_now(int error)
+{
+    return error == EAGAIN || error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
+static enum Reason reason_for(int error)
+{
+    if (error == EAGAIN)
+        return REASON_WRITER;
+    return error == EACCES || error == EPERM ? REASON_NOT_OURS : REASON_NO_LEASES;
+}
+
+/* The worker is done with @f, which is not held. Under no lock. */
+static void leave_plain(File *f, enum FileState state, enum Reason reason, uint64_t pause_ns)
+{
+    files_lock();
+    int fd = f->lease_fd;
+    f->lease_fd = -1;
+    f->state = state;
+    if (reason != REASON_NONE)
+        f->read.reason = reason;
+    if (pause_ns > 0)
+        f->again_ns = os_now_ns() + pause_ns;
+    files_unlock();
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+/* A description of our own of the file that the program has open; -errno. */
+static int description(const File *f)
+{
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);
+    int fd = os_above_standard(open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    if (fd < 0)
+        return -errno;
+    if (files_is(fd, f))
+        return fd;
+    (void)close(fd); /* the number is another file's by now */
+    return -EAGAIN;
+}
+
+/* 0: the lease is there, and the keeper knows of it; -errno. */
+static int lease(File *f)
+{
+    int fd = description(f);
+    if (fd < 0)
+        return fd;
+    files_lock();
+    f->lease_fd = fd;
+    f->broken = false;
+    files_unlock();
+    return files_settings()->local || filesystem_is_local(fd) ? keeper_take(fd) : -EXDEV;
+}
+
+/* The region is there: readers may enter, if nobody wanted to write meanwhile. */
+static bool let_in(File *f, int rd, off_t size)
+{
+    files_lock();
+    bool good = !f->broken && fcntl(f->lease_fd, F_GETLEASE) == F_RDLCK;
+    if (good) {
+        f->rd = rd;
+        f->size = size;
+        f->read.reason = REASON_NONE;
+        f->state = FILE_HELD;
+        (void)atomic_fetch_or(&f->word, FILE_OPEN);
+    }
+    files_unlock();
+    return good;
+}
+
+#define PAUSE_NS 1000000000ull /* before what does not work now is tried again */
+
+static void hold(File *f)
+{
+    struct stat st;
+    int error = -lease(f);
+    if (error != 0) {
+        enum Reason why = error == EXDEV ? REASON_OTHER_HOSTS : reason_for(error);
+        leave_plain(f, is_for_now(error) ? FILE_PLAIN : FILE_NEVER, why, PAUSE_NS);
+        return;
+    }
+    const CacheCalls *calls = cache_calls();
+    int rd = calls && fstat(f->lease_fd, &st) == 0 && st.st_size > 0
+                 ? calls->copen_flags((size_t)st.st_size, f->lease_fd, 0,
+                                      DODO_RDONLY | DODO_STRIPE | DODO_RETAIN)
+                 : -1;
+    if (rd < 0) {
+        leave_plain(f, FILE_NEVER, REASON_NO_REGION, 0);
+    } else if (!let_in(f, rd, st.st_size)) {
+        (void)calls->cclose(rd);
+        leave_plain(f, FILE_PLAIN, REASON_BROKEN, PAUSE_NS);
+    }
+}
+
+/* ---- and no more ----------------------------------------------------------------------------- */
+
+static void end(File *f)
+{
+    if (atomic_load(&f->word) != 0)
+        return; /* the last reader wakes us */
+    (void)cache_calls()->cclose(f->rd);
+    leave_plain(f, FILE_PLAIN, REASON_NONE, 0);
+}
+
+static File *next(File *f, enum FileState state)
+{
+    files_lock();
+    f = files_next(f, state);
+    files_unlock();
+    return f;
+}
+
+static void *worker_main(void *ctx)
+{
+    own_inside = 1;
+    for (;;) {
+        (void)sem_wait(&work);
+        for (File *f = NULL; (f = next(f, FILE_ENDING));)
+            end(f);
+        for (File *f = NULL; (f = next(f, FILE_WANTED));)
+            hold(f);
+    }
+    return ctx;
+}
+
+bool worker_start(void)
+{
+    pthread_t thread;
+    if (running)
+        return true;
+    if (sem_init(&work, 0, 0) < 0 || !keeper_start() ||
+        os_thread_start(&thread, worker_main, NULL) < 0)
+        return false;
+    (void)pthread_detach(thread);
+    running = true;
+    return true;
+}
+
+void worker_forget(void)
+{
+    running = false;
+}
