@@ -120,8 +120,8 @@ static File *meet(int fd, const struct stat *st)
     f->dev = st->st_dev;
     f->ino = st->st_ino;
     f->plain_reads = f->cached_reads = 0;
-    f->way = (Way){0};
-    f->cache = false;
+    f->way = (Way){.cache = settings.eager};
+    f->cache = settings.eager;
     f->read.cached_bytes = f->read.uncached_bytes = 0;
     f->read.reads = 0;
     f->read.reason = reason;
@@ -157,9 +157,12 @@ static File *look_at(int fd)
     int error = errno;
     File *f = NULL;
     if (is_large(fd, &st)) {
+        sigset_t before;
+        own_begin(&before);
         files_lock();
         f = meet(fd, &st);
         files_unlock();
+        own_end(&before);
     }
     remember(fd, f ? (uintptr_t)f : PLAIN_CALLS * 2 + 1);
     errno = error;
@@ -204,7 +207,7 @@ bool files_are_open_for(const File *f)
 
 bool file_enter(File *f)
 {
-    if (!(atomic_load_explicit(&f->word, memory_order_relaxed) & FILE_OPEN))
+    if (!file_may_enter(f))
         return false;
     if (atomic_fetch_add(&f->word, 1) & FILE_OPEN)
         return true;
@@ -220,8 +223,10 @@ void file_leave(File *f)
 
 void file_want(File *f, int fd)
 {
-    if (atomic_load_explicit(&f->word, memory_order_relaxed) & FILE_OPEN)
+    sigset_t before;
+    if (file_may_enter(f))
         return;
+    own_begin(&before);
     files_lock();
     bool wanted = f->state == FILE_PLAIN && os_now_ns() >= f->again_ns && worker_start();
     if (wanted) {
@@ -231,6 +236,7 @@ void file_want(File *f, int fd)
     files_unlock();
     if (wanted)
         worker_wake();
+    own_end(&before);
 }
 
 /* ---- states -----------------------------------------------------------------------------------

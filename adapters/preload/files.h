@@ -66,6 +66,10 @@ void files_forget(int fd);
 /* Whether @fd is open for @f now. */
 bool files_is(int fd, const File *f);
 
+static inline bool file_may_enter(const File *f)
+{
+    return atomic_load_explicit(&f->word, memory_order_relaxed) & FILE_OPEN;
+}
 /* A read enters @f, to be served from its region; false: not now. */
 bool file_enter(File *f);
 void file_leave(File *f);

@@ -66,7 +66,7 @@ static void *keeper_main(void *ctx)
     const struct timespec pause = {.tv_nsec = LOOK_NS};
     sigset_t wanted;
     siginfo_t info;
-    own_inside = 1;
+    own_thread();
     hurry();
     (void)sigemptyset(&wanted);
     (void)sigaddset(&wanted, BREAK_SIGNAL);

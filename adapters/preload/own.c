@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-enum { FDS_MAX = 1 << 16, BITS = 64, CODES_MAX = 8, FLOOR_MAX = FDS_MAX / 2 };
+#include "base/cleanup.h"
 
-__thread unsigned own_inside;
+enum { FDS_MAX = 1 << 16, BITS = 64, CODES_MAX = 8, FLOOR_MAX = FDS_MAX / 2 };
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
@@ -97,9 +97,33 @@ void own_code_add(const void *address)
     codes_count = count + 1;
 }
 
+static __thread unsigned inside __attribute__((tls_model("initial-exec")));
+
+void own_begin(sigset_t *before)
+{
+    static const int caused[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t all;
+    (void)sigfillset(&all);
+    for (size_t i = 0; i < ARRAY_SIZE(caused); i++)
+        (void)sigdelset(&all, caused[i]);
+    (void)pthread_sigmask(SIG_SETMASK, &all, before);
+    inside++;
+}
+
+void own_end(const sigset_t *before)
+{
+    inside--;
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+void own_thread(void)
+{
+    inside = 1;
+}
+
 bool own_calls(const void *caller)
 {
-    if (own_inside > 0)
+    if (inside > 0)
         return true;
     unsigned count = atomic_load_explicit(&codes_count, memory_order_acquire);
     for (unsigned i = 0; i < count; i++)

@@ -4,6 +4,7 @@
 #ifndef DODO_ADAPTERS_PRELOAD_OWN_H
 #define DODO_ADAPTERS_PRELOAD_OWN_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 /* ---- descriptors: the program can neither close nor replace them ---------------------------- */
@@ -18,9 +19,13 @@ int own_next(unsigned from, unsigned to);
 
 /* ---- code: calls that it makes are the kernel's ---------------------------------------------- */
 
-/* More than 0 while this thread runs code of the libraries that the program knows nothing of. A
- * signal handler that reads meanwhile must not wait for what the thread holds. */
-extern __thread unsigned own_inside __attribute__((tls_model("initial-exec")));
+/* This thread runs code of the libraries, until own_end() gets what own_begin() has written. As
+ * while the kernel reads a file, no handler of a signal runs meanwhile, which might wait for what
+ * the thread holds, or leave by longjmp(3). Signals that the thread causes by itself stay. */
+void own_begin(sigset_t *before);
+void own_end(const sigset_t *before);
+/* This thread will run nothing else. */
+void own_thread(void);
 
 /* The shared object that has @address is the libraries'. A few may be added, one at a time. */
 void own_code_add(const void *address);

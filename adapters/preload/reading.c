@@ -113,21 +113,33 @@ static void way_change(File *f, bool asked, bool yes, uint64_t ns, unsigned weig
     (void)pthread_mutex_unlock(&f->way_lock);
 }
 
+/* Whether it has what is about to be read. */
+static void ask_kernel(File *f, int fd, off_t offset, size_t len)
+{
+    off_t at = offset == AT_POSITION ? lseek(fd, 0, SEEK_CUR) : offset;
+    if (at >= 0 && !files_settings()->eager)
+        way_change(f, true, os_file_held(f->lease_fd, (uint64_t)at, len), 0, 0);
+}
+
 static bool read_cached(File *f, int fd, const struct iovec *iov, int count, off_t offset,
                         ssize_t *ret)
 {
     size_t len = length_of(iov, count);
     int error = errno;
-    if (len == 0 || !file_enter(f))
+    sigset_t before;
+    if (len == 0 || !file_may_enter(f))
         return false;
-    own_inside++;
-    bool asks = way_asks(atomic_fetch_add_explicit(&f->cached_reads, 1, memory_order_relaxed));
-    off_t at = offset == AT_POSITION && asks ? lseek(fd, 0, SEEK_CUR) : offset;
-    if (asks && at >= 0)
-        way_change(f, true, os_file_held(f->lease_fd, (uint64_t)at, len), 0, 0);
-    bool done = read_held(f, fd, iov, offset, len, ret);
-    own_inside--;
+    own_begin(&before);
+    bool done = file_enter(f);
+    if (!done) {
+        own_end(&before);
+        return false;
+    }
+    if (way_asks(atomic_fetch_add_explicit(&f->cached_reads, 1, memory_order_relaxed)))
+        ask_kernel(f, fd, offset, len);
+    done = read_held(f, fd, iov, offset, len, ret);
     file_leave(f);
+    own_end(&before);
     errno = error;
     return done;
 }
@@ -166,9 +178,8 @@ bool reading_try(Reading *r, const void *caller, int fd, const struct iovec *iov
     File *f = files_of(fd);
     if (!f)
         return false;
-    r->file = f;
-    r->began_ns = report_begin();
-    r->weight = 0;
+    pthread_testcancel(); /* the kernel's reads are such points, too */
+    *r = (Reading){.file = f, .began_ns = report_begin()};
     if (atomic_load_explicit(&f->cache, memory_order_relaxed) && iov &&
         read_cached(f, fd, iov, count, offset, ret)) {
         report_read(f, true, *ret, r->began_ns);

@@ -64,10 +64,11 @@ void report_write(void)
 {
     char line[TOTALS_LINE_MAX + 1];
     DodoManageStats st = {0};
+    sigset_t before;
     const CacheCalls *calls = cache_calls_if_loaded();
     if (!files_settings()->report || atomic_exchange(&written, true))
         return;
-    own_inside++;
+    own_begin(&before);
     if (calls)
         (void)calls->stats(&st);
     files_report();
@@ -85,7 +86,7 @@ void report_write(void)
                         .ns = sums.ns};
         write_text(strcat(totals_line(&t, line), "\n"));
     }
-    own_inside--;
+    own_end(&before);
 }
 
 void report_at_exit(void)

@@ -24,7 +24,8 @@ void settings_read(PreloadSettings *s)
                            .never = text_of("DODO_PRELOAD_NEVER"),
                            .dirs = text_of("DODO_PRELOAD_DIRS"),
                            .report = text_of("DODO_PRELOAD_REPORT"),
-                           .local = text_of("DODO_PRELOAD_LOCAL") != NULL};
+                           .local = text_of("DODO_PRELOAD_LOCAL") != NULL,
+                           .eager = text_of("DODO_PRELOAD_EAGER") != NULL};
 }
 
 /* The next line of *@at in @line; false: there is none. A longer one than @line counts as empty. */

@@ -8,10 +8,11 @@
 
 typedef struct PreloadSettings {
     uint64_t min_bytes;       /* DODO_PRELOAD_MIN_SIZE: of smaller files nothing is cached */
-    const char *only, *never; /* patterns, one a line; NULL: none */
-    const char *dirs;         /* absolute directories, one a line; NULL: all */
-    const char *report;       /* where the report goes; NULL: nobody wants one */
-    bool local;               /* no other host writes the files, whatever has them */
+    const char *only, *never; /* DODO_PRELOAD_ONLY, _NEVER: patterns, one a line; NULL: none */
+    const char *dirs;         /* DODO_PRELOAD_DIRS: absolute, one a line; NULL: all */
+    const char *report;       /* DODO_PRELOAD_REPORT: a file; NULL: nobody wants a report */
+    bool local;               /* DODO_PRELOAD_LOCAL: only this host writes the files */
+    bool eager;               /* DODO_PRELOAD_EAGER: the cache has all reads, for tests */
 } PreloadSettings;
 
 void settings_read(PreloadSettings *s);

@@ -26,6 +26,17 @@ __attribute__((constructor)) static void on_load(void)
     (void)pthread_atfork(files_lock, files_unlock, fork_child);
 }
 
+/* Whether reads of @fd would be served from the region cache now. */
+__attribute__((visibility("default"))) bool dodo_preload_holds(int fd);
+bool dodo_preload_holds(int fd)
+{
+    File *f = files_of(fd);
+    bool holds = f && file_enter(f);
+    if (holds)
+        file_leave(f);
+    return holds;
+}
+
 /* Where nothing has been cached, there was no earlier time to do it. */
 __attribute__((destructor)) static void on_end(void)
 {

@@ -7,9 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdio.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "adapters/mount/filesystems.h"
@@ -17,6 +15,7 @@
 #include "adapters/preload/cache.h"
 #include "adapters/preload/files.h"
 #include "adapters/preload/own.h"
+#include "base/description.h"
 #include "base/os.h"
 
 static sem_t work;
@@ -54,22 +53,24 @@ static void leave_plain(File *f, enum FileState state, enum Reason reason, uint6
     if (pause_ns > 0)
         f->again_ns = os_now_ns() + pause_ns;
     files_unlock();
-    if (fd >= 0)
-        (void)close(fd);
+    if (fd < 0)
+        return;
+    (void)fcntl(fd, F_SETLEASE, F_UNLCK);
+    description_close(fd, false); /* the program's locks on the file stay */
 }
 
 /* A description of our own of the file that the program has open; -errno. */
 static int description(const File *f)
 {
-    char path[32];
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);
-    int fd = os_above_standard(open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    struct stat st;
+    bool shared;
+    int fd = description_open(f->fd, true, &st, &shared);
     if (fd < 0)
-        return -errno;
-    if (files_is(fd, f))
         return fd;
-    (void)close(fd); /* the number is another file's by now */
-    return -EAGAIN;
+    if (!shared && st.st_dev == f->dev && st.st_ino == f->ino)
+        return fd;
+    description_close(fd, shared);
+    return shared ? -EACCES : -EAGAIN; /* or the number is another file's by now */
 }
 
 /* 0: the lease is there, and the keeper knows of it; -errno. */
@@ -145,7 +146,7 @@ static File *next(File *f, enum FileState state)
 
 static void *worker_main(void *ctx)
 {
-    own_inside = 1;
+    own_thread();
     for (;;) {
         (void)sem_wait(&work);
         for (File *f = NULL; (f = next(f, FILE_ENDING));)
