@@ -20,7 +20,7 @@
 /* The kernel's signal for a break, to this thread alone; it tells the descriptor. One that programs
  * do not wait for themselves. */
 #define BREAK_SIGNAL (SIGRTMAX - 9)
-#define LOOK_NS (500 * NS_PER_MS)
+#define LOOK_NS NS_PER_S
 
 static sem_t started;
 static pid_t id;
@@ -63,7 +63,7 @@ static void hurry(void)
 
 static void *keeper_main(void *ctx)
 {
-    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    const struct timespec pause = {.tv_sec = 1};
     sigset_t wanted;
     siginfo_t info;
     own_thread();
