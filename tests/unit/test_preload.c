@@ -439,8 +439,8 @@ CASE(child__of_a_fork_has_a_cache_of_its_own)
 
 CASE(child__that_lives_on_keeps_no_lease)
 {
-    int stay[2], status;
-    assert_int_equal(pipe(stay), 0);
+    int stay[2], begun[2], status;
+    assert_true(pipe(stay) == 0 && pipe(begun) == 0);
     pid_t parent = fork();
     if (parent == 0) {
         char byte;
@@ -455,9 +455,11 @@ CASE(child__that_lives_on_keeps_no_lease)
         pid_t child = fork();
         if (child == 0) {
             (void)close(stay[1]);
+            (void)!write(begun[1], "", 1);
             (void)!read(stay[0], &byte, 1); /* until the test is over */
             _exit(0);
         }
+        (void)!read(begun[0], &byte, 1);
         (void)kill(getpid(), SIGKILL);
     }
     assert_int_equal(waitpid(parent, &status, 0), parent);
@@ -465,8 +467,8 @@ CASE(child__that_lives_on_keeps_no_lease)
     int writer = open(path, O_WRONLY | O_NONBLOCK); /* it would fail where a lease is left */
     assert_true(writer >= 0);
     (void)close(writer);
-    (void)close(stay[0]);
-    (void)close(stay[1]);
+    for (int i = 0; i < 2; i++)
+        (void)!(close(stay[i]) | close(begun[i]));
 }
 
 /* The file is not kept open for long after the program has closed it: its disk may be unmounted. */
