@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/description.h"
+#include "base/lease.h"
 #include "base/list.h"
 #include "base/os.h"
 #include "base/parked.h"
@@ -162,42 +163,13 @@ static Stamp stamp_of(const struct stat *st)
                    .ctime_ns = timespec_ns(&st->st_ctim)};
 }
 
-typedef struct LeaseAsk {
-    int fd, error; /* 0: it was granted */
-} LeaseAsk;
-
-/* A program that opens the file for writing while the lease is there waits until the lease is given
- * back, and the kernel sends SIGIO to the lease's owner. The owner is this thread, which has all
- * signals blocked and ends: nobody ever gets the signal, and none of the program's own is taken. */
-static void *lease_main(void *arg)
-{
-    LeaseAsk *ask = arg;
-    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = gettid()};
-    if (fcntl(ask->fd, F_SETOWN_EX, &owner) < 0 || fcntl(ask->fd, F_SETLEASE, F_RDLCK) < 0)
-        ask->error = errno;
-    else
-        (void)fcntl(ask->fd, F_SETLEASE, F_UNLCK);
-    return NULL;
-}
-
 /* Of a description that is the library's alone, as a lease and its owner belong to one. */
-static enum FileLease lease_try(const File *f)
+static enum FileLease lease_of(const File *f)
 {
-    LeaseAsk ask = {.fd = f->fd};
-    pthread_t thread;
     if (!f->read_only || f->shared)
         return LEASE_NOT_ASKED;
-    if (os_thread_start(&thread, lease_main, &ask) < 0)
-        return LEASE_REFUSED;
-    (void)pthread_join(thread, NULL);
-    return ask.error == 0 ? LEASE_GRANTED : ask.error == EAGAIN ? LEASE_WRITER : LEASE_REFUSED;
-}
-
-/* A description that is parked since a region was written counts as a writer. */
-static enum FileLease lease_ask(const File *f)
-{
-    enum FileLease lease = lease_try(f);
-    return lease == LEASE_WRITER && parked_close_unlocked() > 0 ? lease_try(f) : lease;
+    int res = lease_ask(f->fd);
+    return res == 0 ? LEASE_GRANTED : res == -EAGAIN ? LEASE_WRITER : LEASE_REFUSED;
 }
 
 /* A writer that comes after the lease was granted, and before the stamp is taken, could give a
@@ -210,7 +182,7 @@ void file_stamp(File *f, FileResult *ret)
     *ret = (FileResult){.granule_ns = STAMP_GRANULE_MS * NS_PER_MS};
     (void)clock_gettime(CLOCK_REALTIME, &now);
     bool good = fstat(f->fd, &before) == 0;
-    ret->lease = lease_ask(f);
+    ret->lease = lease_of(f);
     if (!good || fstat(f->fd, &st) < 0) {
         *ret = (FileResult){.count = -1, .error = errno};
         return;
