@@ -7,5 +7,7 @@
 
 /* os_descriptors_place() for libdodo. */
 DODO_API void dodo_private_descriptors(int floor, void (*own)(int fd));
+/* parked_close_unlocked() for libdodo. */
+DODO_API unsigned dodo_private_close_files(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "base/parked.h"
 #include "libdodo/descriptors.h"
 #include "libdodo/file.h"
 #include "libdodo/gate.h"
@@ -443,6 +444,11 @@ void dodo_private_reason(const char *text)
 void dodo_private_descriptors(int floor, void (*own)(int fd))
 {
     os_descriptors_place(floor, own);
+}
+
+unsigned dodo_private_close_files(void)
+{
+    return parked_close_unlocked();
 }
 
 const char *dodo_last_error(void)

@@ -12,10 +12,12 @@
 
 #include "base/cleanup.h"
 #include "base/description.h"
+#include "base/lease.h"
 #include "base/list.h"
 #include "base/os.h"
 #include "base/parked.h"
 #include "base/time.h"
+#include "libdodo/descriptors.h"
 
 enum { IOV_PIECES = 64 };
 
@@ -95,6 +97,16 @@ static void reader_put(Reader *r)
     free(r);
 }
 
+/* Whether nobody has the file open for writing, or mapped so. Who had a mapping could change what
+ * is read from now on without a change of the file's stamp. */
+static bool is_unwritten(const Backing *b)
+{
+    if (b->shared)
+        return false;
+    int res = lease_ask(b->fd);
+    return res == 0 || (res == -EAGAIN && dodo_private_close_files() > 0 && lease_ask(b->fd) == 0);
+}
+
 /* Under the lock from the description on: no child of a fork has one that the list does not. */
 static int open_and_enter(Backing *b, int fd)
 {
@@ -109,6 +121,8 @@ static int open_and_enter(Backing *b, int fd)
         description_close(b->fd, b->shared);
         return result;
     }
+    if (b->read_only && !is_unwritten(b))
+        b->since_ns = 0;
     b->reader = b->shared ? NULL : reader_get(b, fd, &st);
     b->reading = b->reader ? b->reader->fd : b->fd;
     list_push_back(&all, &b->link);

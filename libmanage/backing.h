@@ -21,7 +21,9 @@ void backing_close(Backing *b);
 int backing_fd(const Backing *b);
 void backing_id(const Backing *b, dev_t *ret_device, ino_t *ret_inode);
 uint64_t backing_offset(const Backing *b);
-/* When it was opened, by CLOCK_REALTIME: nothing was read from it before. */
+/* When it was opened, by CLOCK_REALTIME: nothing was read from it before. 0: of what was read
+ * since, nothing is known for later runs: somebody had the file open for writing, or there are no
+ * leases. */
 uint64_t backing_since_ns(const Backing *b);
 
 /* All at @offset of the region. Whole, or to the file's end: bytes, or -errno. */

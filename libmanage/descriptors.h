@@ -8,5 +8,7 @@
 
 /* os_descriptors_place() for libmanage and libdodo, before the first other call. */
 DODO_API void dodo_manage_private_descriptors(int floor, void (*own)(int fd));
+/* parked_close_unlocked() for both. */
+DODO_API unsigned dodo_manage_private_close_files(void);
 
 #endif

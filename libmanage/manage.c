@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "base/parked.h"
 #include "libdodo/descriptors.h"
 #include "libdodo/reason.h"
 #include "libmanage/backing.h"
@@ -230,4 +231,9 @@ void dodo_manage_private_descriptors(int floor, void (*own)(int fd))
 {
     os_descriptors_place(floor, own);
     dodo_private_descriptors(floor, own);
+}
+
+unsigned dodo_manage_private_close_files(void)
+{
+    return parked_close_unlocked() + dodo_private_close_files();
 }

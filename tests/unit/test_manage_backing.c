@@ -265,3 +265,43 @@ TEST(advice__reaches_the_kernel)
     backing_close(b);
     close(fd);
 }
+
+static uint64_t since_of(int fd)
+{
+    Backing *b;
+    assert_int_equal(backing_open(fd, 0, LEN, true, &b), 0);
+    uint64_t since_ns = backing_since_ns(b);
+    backing_close(b);
+    return since_ns;
+}
+
+/* A mapping whose pages are dirty already changes the file without moving its stamp. */
+TEST(since__nothing_is_known_of_a_file_that_somebody_may_be_writing)
+{
+    int writer = file_make('w');
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", writer);
+    int fd = open(path, O_RDONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(since_of(fd), 0);
+    void *map = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, writer, 0);
+    assert_true(map != MAP_FAILED);
+    (void)close(writer);
+    assert_int_equal(since_of(fd), 0);
+    assert_int_equal(munmap(map, LEN), 0);
+    assert_int_not_equal(since_of(fd), 0);
+    (void)close(fd);
+}
+
+/* Descriptions that the library keeps since it wrote are no writers. */
+TEST(since__what_the_library_wrote_before_is_over)
+{
+    int fd = file_make('w');
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    backing_close(region(fd, 0));
+    int reader = open(path, O_RDONLY);
+    (void)close(fd);
+    assert_int_not_equal(since_of(reader), 0);
+    (void)close(reader);
+}
