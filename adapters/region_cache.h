@@ -16,7 +16,8 @@ typedef struct CacheCalls {
     ssize_t (*cread)(int rd, off_t offset, void *buf, size_t len);
     int (*cclose)(int rd);
     void (*descriptors)(int floor, void (*own)(int fd));
-    const char *(*version)(void); /* in libdodo, which it stands on */
+    unsigned (*close_files)(void); /* that are not in use */
+    const char *(*version)(void);  /* in libdodo, which it stands on */
 } CacheCalls;
 
 /* The real path of @place, relative to the shared object or program that has @code: what is there

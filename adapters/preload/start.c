@@ -9,9 +9,24 @@
 #include "adapters/preload/report.h"
 #include "adapters/preload/worker.h"
 #include "base/os.h"
+#include "base/parked.h"
+
+static void fork_prepare(void)
+{
+    files_lock();
+    parked_lock_all();
+}
+
+static void fork_parent(void)
+{
+    parked_unlock_all();
+    files_unlock();
+}
 
 static void fork_child(void)
 {
+    parked_abandon_all();
+    parked_unlock_all();
     files_forget_all();
     worker_forget();
     report_forget();
@@ -23,7 +38,7 @@ __attribute__((constructor)) static void on_load(void)
     files_init();
     own_code_add((const void *)on_load);
     os_descriptors_place(own_floor(), own_add);
-    (void)pthread_atfork(files_lock, files_unlock, fork_child);
+    (void)pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
 /* Whether reads of @fd would be served from the region cache now. */

@@ -17,6 +17,7 @@
 #include "adapters/preload/own.h"
 #include "base/description.h"
 #include "base/os.h"
+#include "base/parked.h"
 
 static sem_t work;
 static bool running; /* both threads, under the lock of all files */
@@ -41,6 +42,15 @@ static enum Reason reason_for(int error)
     return error == EACCES || error == EPERM ? REASON_NOT_OURS : REASON_NO_LEASES;
 }
 
+/* No file is kept open that the program may have removed, or wants to unmount. */
+static void close_unused(void)
+{
+    const CacheCalls *calls = cache_calls_if_loaded();
+    (void)parked_close_unlocked();
+    if (calls)
+        (void)calls->close_files();
+}
+
 /* The worker is done with @f, which is not held. Under no lock. */
 static void leave_plain(File *f, enum FileState state, enum Reason reason, uint64_t pause_ns)
 {
@@ -57,6 +67,7 @@ static void leave_plain(File *f, enum FileState state, enum Reason reason, uint6
         return;
     (void)fcntl(fd, F_SETLEASE, F_UNLCK);
     description_close(fd, false); /* the program's locks on the file stay */
+    close_unused();
 }
 
 /* A description of our own of the file that the program has open; -errno. */
