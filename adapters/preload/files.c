@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "adapters/mount/reason.h"
@@ -188,10 +189,12 @@ void files_forget(int fd)
         fds[fd] = 0;
 }
 
+/* What the kernel knows by itself: fstat(2) might ask another host, or another process. */
 bool files_is(int fd, const File *f)
 {
-    struct stat st;
-    return fstat(fd, &st) == 0 && st.st_dev == f->dev && st.st_ino == f->ino;
+    struct statx st;
+    return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) == 0 &&
+           makedev(st.stx_dev_major, st.stx_dev_minor) == f->dev && st.stx_ino == f->ino;
 }
 
 bool files_are_open_for(const File *f)
