@@ -2,15 +2,13 @@
 /* dodo run PROGRAM ARGUMENT..., which is loaded by `dodo`: the program sees directories through
  * `dodo mount`, in a mount namespace of its own, and knows nothing of it. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "adapters/run/check.h"
+#include "adapters/run/child.h"
 #include "adapters/run/mounts.h"
 #include "adapters/run/namespace.h"
 #include "adapters/run/report.h"
@@ -18,9 +16,6 @@
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "daemon/start.h"
-
-/* As env(1) has them: our own failure; the program cannot be run; there is none. */
-enum { EXIT_OURS = 125, EXIT_CANNOT = 126, EXIT_NONE = 127 };
 
 typedef struct Options {
     CommonOptions common;
@@ -73,91 +68,6 @@ static int failed(const char *what)
     return EXIT_OURS;
 }
 
-/* ---- the program ------------------------------------------------------------------------------
- */
-
-static volatile sig_atomic_t child_pid;
-
-static void pass_on(int number)
-{
-    if (child_pid > 0)
-        (void)kill((pid_t)child_pid, number);
-}
-
-/* Those that are sent to us are for the program; the terminal's reach it by themselves. */
-static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}, ignored[] = {SIGINT, SIGQUIT};
-
-/* How the program finds its signals: as we found them. */
-typedef struct Signals {
-    struct sigaction passed[ARRAY_SIZE(passed)], ignored[ARRAY_SIZE(ignored)];
-    sigset_t mask;
-} Signals;
-
-/* What is passed on waits until the program is there. */
-static void signals_take(Signals *before)
-{
-    const struct sigaction pass = {.sa_handler = pass_on, .sa_flags = SA_RESTART},
-                           ignore = {.sa_handler = SIG_IGN};
-    sigset_t late;
-    (void)sigemptyset(&late);
-    for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
-        (void)sigaddset(&late, passed[i]);
-    (void)sigprocmask(SIG_BLOCK, &late, &before->mask);
-    for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
-        (void)sigaction(passed[i], &pass, &before->passed[i]);
-    for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
-        (void)sigaction(ignored[i], &ignore, &before->ignored[i]);
-}
-
-static void become_program(char **argv, const char *cwd, const Signals *before)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
-        (void)sigaction(passed[i], &before->passed[i], NULL);
-    for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
-        (void)sigaction(ignored[i], &before->ignored[i], NULL);
-    (void)sigprocmask(SIG_SETMASK, &before->mask, NULL);
-    (void)!chdir(cwd); /* through the mount, if it is below one */
-    (void)execvp(argv[0], argv);
-    int status = errno == ENOENT ? EXIT_NONE : EXIT_CANNOT;
-    (void)failed(argv[0]);
-    _exit(status);
-}
-
-/* Its status as waitpid(2) has it, or -1. */
-static int program_run(char **argv, const char *cwd)
-{
-    Signals before;
-    int status;
-    signals_take(&before);
-    pid_t pid = vfork(); /* a copy of what the mounts need would take longer than a short program */
-    if (pid == 0)
-        become_program(argv, cwd, &before);
-    child_pid = pid;
-    (void)sigprocmask(SIG_SETMASK, &before.mask, NULL);
-    if (pid < 0)
-        return -1;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
-    child_pid = 0;
-    return status;
-}
-
-/* Ends as the program did. */
-static int end_like(int status)
-{
-    if (status >= 0 && WIFSIGNALED(status)) {
-        const struct rlimit none = {0, 0};
-        (void)setrlimit(RLIMIT_CORE, &none); /* the program's own core is enough */
-        (void)signal(WTERMSIG(status), SIG_DFL);
-        (void)raise(WTERMSIG(status));
-    }
-    return status < 0 ? EXIT_OURS : WEXITSTATUS(status);
-}
-
-/* ---- ------------------------------------------------------------------------------------------
- */
-
 /* Root's way, or an ordinary user's; -1 for a word that is neither. */
 static int wants_user_namespace(const Options *o)
 {
@@ -187,12 +97,12 @@ static int run(Options *o, GPtrArray *dirs, char **argv)
             break;
     }
     uint64_t began_ns = os_now_ns();
-    int status = count == dirs->len ? program_run(argv, cwd ? cwd : "/") : -1;
+    int status = count == dirs->len ? child_run(argv, cwd ? cwd : "/") : -1;
     uint64_t elapsed_ns = os_now_ns() - began_ns;
     mounts_end(mounts, count);
     if (count == dirs->len && report >= 0)
         report_print(report, count, o->verbose, o->stats, elapsed_ns);
-    return end_like(status);
+    return child_end_like(status);
 }
 
 static int check(const Options *o, const GPtrArray *dirs, const char *name)

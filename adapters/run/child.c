@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "adapters/run/child.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static volatile sig_atomic_t child_pid;
+
+static void pass_on(int number)
+{
+    if (child_pid > 0)
+        (void)kill((pid_t)child_pid, number);
+}
+
+/* Those that are sent to us are for the program; the terminal's reach it by themselves. */
+static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}, ignored[] = {SIGINT, SIGQUIT};
+
+/* How the program finds its signals: as we found them. */
+typedef struct Signals {
+    struct sigaction passed[ARRAY_SIZE(passed)], ignored[ARRAY_SIZE(ignored)];
+    sigset_t mask;
+} Signals;
+
+/* What is passed on waits until the program is there. */
+static void signals_take(Signals *before)
+{
+    const struct sigaction pass = {.sa_handler = pass_on, .sa_flags = SA_RESTART},
+                           ignore = {.sa_handler = SIG_IGN};
+    sigset_t late;
+    (void)sigemptyset(&late);
+    for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
+        (void)sigaddset(&late, passed[i]);
+    (void)sigprocmask(SIG_BLOCK, &late, &before->mask);
+    for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
+        (void)sigaction(passed[i], &pass, &before->passed[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+        (void)sigaction(ignored[i], &ignore, &before->ignored[i]);
+}
+
+/* Returns where it fails: the status to exit with. */
+static int become_program(char **argv)
+{
+    (void)execvp(argv[0], argv);
+    int status = errno == ENOENT ? EXIT_NONE : EXIT_CANNOT;
+    (void)fprintf(stderr, "dodo run: %s: %s\n", argv[0], strerror(errno));
+    return status;
+}
+
+static _Noreturn void begin_child(char **argv, const char *cwd, const Signals *before)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
+        (void)sigaction(passed[i], &before->passed[i], NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+        (void)sigaction(ignored[i], &before->ignored[i], NULL);
+    (void)sigprocmask(SIG_SETMASK, &before->mask, NULL);
+    (void)!chdir(cwd); /* through the mount, if it is below one */
+    _exit(become_program(argv));
+}
+
+int child_run(char **argv, const char *cwd)
+{
+    Signals before;
+    int status;
+    signals_take(&before);
+    pid_t pid = vfork(); /* a copy of what the mounts need would take longer than a short program */
+    if (pid == 0)
+        begin_child(argv, cwd, &before);
+    child_pid = pid;
+    (void)sigprocmask(SIG_SETMASK, &before.mask, NULL);
+    if (pid < 0)
+        return -1;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return -1;
+    child_pid = 0;
+    return status;
+}
+
+int child_end_like(int status)
+{
+    if (status >= 0 && WIFSIGNALED(status)) {
+        const struct rlimit none = {0, 0};
+        (void)setrlimit(RLIMIT_CORE, &none); /* the program's own core is enough */
+        (void)signal(WTERMSIG(status), SIG_DFL);
+        (void)raise(WTERMSIG(status));
+    }
+    return status < 0 ? EXIT_OURS : WEXITSTATUS(status);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* The program itself, as a child of `dodo run` or in its place. */
+#ifndef DODO_ADAPTERS_RUN_CHILD_H
+#define DODO_ADAPTERS_RUN_CHILD_H
+
+/* As env(1) has them: our own failure; the program cannot be run; there is none. */
+enum { EXIT_OURS = 125, EXIT_CANNOT = 126, EXIT_NONE = 127 };
+
+/* Runs it from the directory @cwd until it ends: its status as waitpid(2) has it, or -1. What is
+ * sent to us meanwhile is passed on to it. */
+int child_run(char **argv, const char *cwd);
+/* Ends as a program with that status did, by its signal; or returns the status to exit with. */
+int child_end_like(int status);
+
+#endif
