@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +60,9 @@ static int find(const char *name, const char *search, char path[PATH_MAX])
 
 /* ---- what it is ---------------------------------------------------------------------------- */
 
+/* The program's table of headers. */
 typedef struct Headers {
+    bool wide; /* of 64 bits */
     uint64_t offset;
     size_t size, count;
 } Headers;
@@ -73,23 +76,52 @@ static bool headers_of(const unsigned char *head, size_t len, Headers *ret)
     memcpy(&wide, head, sizeof wide);
     memcpy(&narrow, head, sizeof narrow);
     *ret = head[EI_CLASS] == ELFCLASS32
-               ? (Headers){narrow.e_phoff, narrow.e_phentsize, narrow.e_phnum}
-               : (Headers){wide.e_phoff, wide.e_phentsize, wide.e_phnum};
+               ? (Headers){false, narrow.e_phoff, narrow.e_phentsize, narrow.e_phnum}
+               : (Headers){true, wide.e_phoff, wide.e_phentsize, wide.e_phnum};
     return true;
 }
 
+/* The loader that this process was started by; NULL: none. */
+static int find_own_loader(struct dl_phdr_info *info, size_t size, void *ret)
+{
+    for (size_t i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_INTERP)
+            *(const char **)ret = (const char *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    return 1; /* the first is the program */
+}
+
+/* Whether the loader that the header at @at names is not ours: one of another C library, or for
+ * programs of another word size. */
+static bool names_foreign_loader(int fd, const Headers *h, uint64_t at)
+{
+    Elf64_Phdr part;
+    char path[PATH_MAX] = "";
+    struct stat st, own_st;
+    const char *own = NULL;
+    (void)dl_iterate_phdr(find_own_loader, &own);
+    if (!h->wide || !own || pread(fd, &part, sizeof part, (off_t)at) != sizeof part ||
+        part.p_filesz >= sizeof path ||
+        pread(fd, path, part.p_filesz, (off_t)part.p_offset) != (ssize_t)part.p_filesz)
+        return true;
+    return stat(path, &st) < 0 || stat(own, &own_st) < 0 || st.st_dev != own_st.st_dev ||
+           st.st_ino != own_st.st_ino;
+}
+
 /* One that names a loader is linked dynamically. */
-static enum ExecutableKind kind_of(int fd, const unsigned char *head, size_t len)
+static enum ExecutableKind kind_of(int fd, const unsigned char *head, size_t len, bool *ret_foreign)
 {
     Headers h;
     uint32_t type; /* begins a header in both classes */
     if (!headers_of(head, len, &h))
         return EXECUTABLE_UNKNOWN;
     for (size_t i = 0; i < h.count; i++) {
-        if (pread(fd, &type, sizeof type, (off_t)(h.offset + i * h.size)) != sizeof type)
+        uint64_t at = h.offset + i * h.size;
+        if (pread(fd, &type, sizeof type, (off_t)at) != sizeof type)
             return EXECUTABLE_UNKNOWN;
-        if (type == PT_INTERP)
+        if (type == PT_INTERP) {
+            *ret_foreign = names_foreign_loader(fd, &h, at);
             return EXECUTABLE_DYNAMIC;
+        }
     }
     return EXECUTABLE_STATIC;
 }
@@ -134,7 +166,7 @@ static bool look_at(Executable *e)
     size_t len = n > 0 ? (size_t)n : 0;
     if (interpreter_of(head, len, e->binary))
         return true;
-    e->kind = kind_of(fd, (const unsigned char *)head, len);
+    e->kind = kind_of(fd, (const unsigned char *)head, len, &e->foreign);
     look_at_rights(fd, e);
     return false;
 }

@@ -18,6 +18,7 @@ typedef struct Executable {
     char path[PATH_MAX];      /* of the program */
     char binary[PATH_MAX];    /* what the kernel runs for it: its interpreter, or itself */
     enum ExecutableKind kind; /* of the binary, as the rest */
+    bool foreign;             /* linked dynamically, by another loader than this process */
     bool set_user, set_group, capabilities;
     uid_t owner;
     gid_t group;

@@ -64,6 +64,38 @@ TEST_WITH(look__what_the_loader_is_needed_for, dir_set_up, dir_tear_down)
     assert_int_equal(look("text")->kind, EXECUTABLE_UNKNOWN);
 }
 
+/* An ELF file of which the loader at @loader is asked for. */
+static void make_loaded(const char *name, const char *loader)
+{
+    struct {
+        Elf64_Ehdr head;
+        Elf64_Phdr part;
+        char loader[256];
+    } elf = {
+        .head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64},
+                 .e_phoff = sizeof(Elf64_Ehdr),
+                 .e_phentsize = sizeof(Elf64_Phdr),
+                 .e_phnum = 1},
+        .part = {.p_type = PT_INTERP, .p_offset = sizeof elf.head + sizeof elf.part},
+    };
+    elf.part.p_filesz = (Elf64_Xword)snprintf(elf.loader, sizeof elf.loader, "%s", loader) + 1;
+    make(name, &elf, sizeof elf, 0755);
+}
+
+TEST_WITH(look__another_loader_than_ours, dir_set_up, dir_tear_down)
+{
+    char other[256];
+    make_text("loader", "", 0755);
+    make_loaded("other", tmpdir_path(&dir, "loader", other));
+    make_loaded("none", "/nowhere/loader");
+    assert_int_equal(look("other")->kind, EXECUTABLE_DYNAMIC);
+    assert_true(look("other")->foreign);
+    assert_true(look("none")->foreign);
+    Executable own;
+    executable_look("/proc/self/exe", NULL, &own);
+    assert_false(own.foreign);
+}
+
 TEST_WITH(look__a_header_that_ends_early, dir_set_up, dir_tear_down)
 {
     Elf64_Ehdr head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64},
