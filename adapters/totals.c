@@ -73,18 +73,18 @@ bool totals_add(ReadTotals *t, const char *line)
     return true;
 }
 
-char *totals_text(const ReadTotals *t, char *text, size_t cap)
+char *totals_text(const ReadTotals *t, const char *through, char *text, size_t cap)
 {
     char all[32], local[32], remote[32], file[32], uncached[32], time[32];
     (void)snprintf(
         text, cap,
-        "%s read through the mount in %" PRIu64 " reads, which took %s: %s from local "
+        "%s read through %s in %" PRIu64 " reads, which took %s: %s from local "
         "memory (%" PRIu64 " hits), %s from remote memory (%" PRIu64
         " hits), %s from their files (%" PRIu64 " reads), %s of files that are not cached "
         "(%" PRIu64 " reads)",
-        format_size(t->bytes, all, sizeof all), t->reads, format_time(t->ns, time, sizeof time),
-        format_size(t->local_bytes, local, sizeof local), t->local_reads,
-        format_size(t->remote_bytes, remote, sizeof remote), t->remote_reads,
+        format_size(t->bytes, all, sizeof all), through, t->reads,
+        format_time(t->ns, time, sizeof time), format_size(t->local_bytes, local, sizeof local),
+        t->local_reads, format_size(t->remote_bytes, remote, sizeof remote), t->remote_reads,
         format_size(t->file_bytes, file, sizeof file), t->file_reads,
         format_size(t->uncached_bytes, uncached, sizeof uncached), t->uncached_reads);
     return text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What was read through mounts, as the last line of a report has it: `dodo mount` writes it,
- * `dodo run` reads it. Pure. */
+/* What was read through mounts, or the library in a program, as the last line of a report has it:
+ * they write it, `dodo run` reads it. Pure. */
 #ifndef DODO_ADAPTERS_TOTALS_H
 #define DODO_ADAPTERS_TOTALS_H
 
@@ -35,7 +35,7 @@ enum { TOTALS_LINE_MAX = 600 };
 char *totals_line(const ReadTotals *t, char line[TOTALS_LINE_MAX]);
 /* Adds what such a line has; false: it is none. */
 bool totals_add(ReadTotals *t, const char *line);
-/* For people: where the bytes came from. Returns @text. */
-char *totals_text(const ReadTotals *t, char *text, size_t cap);
+/* For people: what was read @through what, and where the bytes came from. Returns @text. */
+char *totals_text(const ReadTotals *t, const char *through, char *text, size_t cap);
 
 #endif

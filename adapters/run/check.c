@@ -2,21 +2,11 @@
 #include "adapters/run/check.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "adapters/run/namespace.h"
-#include "adapters/run/verdict.h"
-#include "base/cleanup.h"
-
-/* 0: it can be used; errno. */
-static int try_fuse(void)
-{
-    CLEANUP_CLOSE int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-    return fd < 0 ? errno : 0;
-}
+#include "adapters/run/surroundings.h"
 
 static bool try_mounts(const MountOptions *o, const GPtrArray *dirs)
 {
@@ -28,32 +18,58 @@ static bool try_mounts(const MountOptions *o, const GPtrArray *dirs)
     return count == dirs->len;
 }
 
-static void print_way(const Executable *e, const Surroundings *where, const GPtrArray *dirs)
+static void print_dirs(const GPtrArray *dirs)
 {
-    printf("yes: %s would run in %s\n", e->path, verdict_way(where));
-    printf("%s is %s; that does not matter, as it reads through a mount\n", e->binary,
-           verdict_kind(e));
     for (guint i = 0; i < dirs->len; i++)
         printf("through the cache: %s\n", (const char *)dirs->pdata[i]);
+}
+
+static void print_mount(const Executable *e, enum Way way, const GPtrArray *dirs)
+{
+    printf("yes: %s would run %s\n", e->path, verdict_way_text(way));
+    printf("%s is %s; that does not matter, as it reads through a mount\n", e->binary,
+           verdict_kind(e));
+    print_dirs(dirs);
     if (dirs->len == 0)
         printf("nothing would go through the cache: name a directory by --dir\n");
 }
 
-bool check_program(const MountOptions *o, bool user, const GPtrArray *dirs, const char *name)
+static void print_preload(const Executable *e, const Surroundings *where, const GPtrArray *dirs,
+                          bool given)
+{
+    char why[200];
+    printf("yes: %s would run %s\n", e->path, verdict_way_text(WAY_PRELOAD));
+    if (verdict_no_mount(where, why, sizeof why))
+        printf("there is no mount: %s\n", why);
+    printf("%s is %s; what it reads by read(2), pread(2) and the like goes through the cache, by "
+           "stdio or a memory mapping not\n",
+           e->binary, verdict_kind(e));
+    if (given)
+        print_dirs(dirs);
+    else
+        printf("through the cache: large files of all directories\n");
+}
+
+bool check_program(const MountOptions *o, enum How how, const GPtrArray *dirs, bool given,
+                   const char *name)
 {
     Executable e;
     char text[PATH_MAX + 512];
-    Surroundings where = {.user_namespace = user, .uid = geteuid(), .gid = getegid()};
+    Surroundings where;
+    surroundings_look(how, &where);
     executable_look(name, getenv("PATH"), &e);
-    where.fuse_error = try_fuse();
-    if (!verdict_obstacle(&e, &where, text, sizeof text)) {
-        where.namespace_error = namespace_enter(user) ? 0 : errno;
-        where.mount_failed = where.namespace_error == 0 && !try_mounts(o, dirs);
-    }
     bool obstacle = verdict_obstacle(&e, &where, text, sizeof text);
+    enum Way way = verdict_way(&e, &where);
+    if (!obstacle && way != WAY_PRELOAD) {
+        where.namespace_error = namespace_enter(way == WAY_USER_NAMESPACE) ? 0 : errno;
+        where.mount_failed = where.namespace_error == 0 && !try_mounts(o, dirs);
+        obstacle = verdict_obstacle(&e, &where, text, sizeof text);
+    }
     if (obstacle)
         printf("no: %s\n", text);
+    else if (way == WAY_PRELOAD)
+        print_preload(&e, &where, dirs, given);
     else
-        print_way(&e, &where, dirs);
+        print_mount(&e, way, dirs);
     return !obstacle;
 }

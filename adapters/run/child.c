@@ -45,8 +45,7 @@ static void signals_take(Signals *before)
         (void)sigaction(ignored[i], &ignore, &before->ignored[i]);
 }
 
-/* Returns where it fails: the status to exit with. */
-static int become_program(char **argv)
+int child_become(char **argv)
 {
     (void)execvp(argv[0], argv);
     int status = errno == ENOENT ? EXIT_NONE : EXIT_CANNOT;
@@ -62,7 +61,7 @@ static _Noreturn void begin_child(char **argv, const char *cwd, const Signals *b
         (void)sigaction(ignored[i], &before->ignored[i], NULL);
     (void)sigprocmask(SIG_SETMASK, &before->mask, NULL);
     (void)!chdir(cwd); /* through the mount, if it is below one */
-    _exit(become_program(argv));
+    _exit(child_become(argv));
 }
 
 int child_run(char **argv, const char *cwd)

@@ -6,6 +6,8 @@
 /* As env(1) has them: our own failure; the program cannot be run; there is none. */
 enum { EXIT_OURS = 125, EXIT_CANNOT = 126, EXIT_NONE = 127 };
 
+/* This process becomes it, or says why not: the status to exit with. */
+int child_become(char **argv);
 /* Runs it from the directory @cwd until it ends: its status as waitpid(2) has it, or -1. What is
  * sent to us meanwhile is passed on to it. */
 int child_run(char **argv, const char *cwd);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dodo run PROGRAM ARGUMENT..., which is loaded by `dodo`: the program sees directories through
- * `dodo mount`, in a mount namespace of its own, and knows nothing of it. */
+ * `dodo mount`, in a mount namespace of its own, or has its reads redirected by libdodo-preload.so,
+ * and knows nothing of it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,9 @@
 #include "adapters/run/child.h"
 #include "adapters/run/mounts.h"
 #include "adapters/run/namespace.h"
+#include "adapters/run/preload.h"
 #include "adapters/run/report.h"
+#include "adapters/run/surroundings.h"
 #include "adapters/run/targets.h"
 #include "base/cleanup.h"
 #include "base/os.h"
@@ -20,7 +23,8 @@
 typedef struct Options {
     CommonOptions common;
     MountOptions mount;
-    char **dirs, *how;
+    char **dirs, *how_text;
+    enum How how;
     bool check, stats, verbose;
 } Options;
 #define OPTION(field) offsetof(Options, field)
@@ -30,8 +34,10 @@ static const ConfigKey keys[] = {
      "A directory to see through the cache; may be repeated. If not given: those that "
      "the arguments name or whose large files they name, or else the working directory",
      "DIR", OPTION(dirs), CONFIG_LIST},
-    {NULL, "how", "namespace (for root), user-namespace, or auto: the one that this user may have",
-     "WAY", OPTION(how), CONFIG_TEXT},
+    {NULL, "how",
+     "namespace (for root), user-namespace, preload (a library in the program, without mounts), or "
+     "auto: the first of them that this user may have",
+     "WAY", OPTION(how_text), CONFIG_TEXT},
     {NULL, "min_size", "Leave smaller files to the kernel alone; 16M if not given", "SIZE",
      OPTION(mount.min_bytes), CONFIG_SIZE, 1, (uint64_t)1 << 60},
     {NULL, "only", "Cache only files whose path below DIR matches; may be repeated", "GLOB",
@@ -68,17 +74,15 @@ static int failed(const char *what)
     return EXIT_OURS;
 }
 
-/* Root's way, or an ordinary user's; -1 for a word that is neither. */
-static int wants_user_namespace(const Options *o)
+/* ---- through mounts ------------------------------------------------------------------------ */
+
+static void tell_dirs(const GPtrArray *dirs)
 {
-    if (!o->how || strcmp(o->how, "auto") == 0)
-        return geteuid() != 0;
-    if (strcmp(o->how, "user-namespace") == 0)
-        return 1;
-    return strcmp(o->how, "namespace") == 0 ? 0 : -1;
+    for (guint i = 0; i < dirs->len; i++)
+        (void)fprintf(stderr, "dodo run: through the cache: %s\n", (char *)dirs->pdata[i]);
 }
 
-static int run(Options *o, GPtrArray *dirs, char **argv)
+static int run_mounts(Options *o, bool user, GPtrArray *dirs, char **argv)
 {
     g_autofree StartedMount *mounts = g_new0(StartedMount, dirs->len + 1);
     char *cwd CLEANUP_FREE = realpath(".", NULL);
@@ -87,28 +91,99 @@ static int run(Options *o, GPtrArray *dirs, char **argv)
     char path[32];
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", report);
     o->mount.report = report >= 0 ? path : NULL;
-    if (!namespace_enter(wants_user_namespace(o) == 1))
+    if (!namespace_enter(user))
         return failed("no mount namespace (root may have one, and other users where the system "
                       "allows user namespaces)");
-    for (; count < dirs->len; count++) {
-        if (o->verbose)
-            (void)fprintf(stderr, "dodo run: through the cache: %s\n", (char *)dirs->pdata[count]);
-        if (!mounts_start(&o->mount, dirs->pdata[count], &mounts[count]))
-            break;
-    }
+    if (o->verbose)
+        tell_dirs(dirs);
+    while (count < dirs->len && mounts_start(&o->mount, dirs->pdata[count], &mounts[count]))
+        count++;
     uint64_t began_ns = os_now_ns();
     int status = count == dirs->len ? child_run(argv, cwd ? cwd : "/") : -1;
     uint64_t elapsed_ns = os_now_ns() - began_ns;
     mounts_end(mounts, count);
     if (count == dirs->len && report >= 0)
-        report_print(report, count, o->verbose, o->stats, elapsed_ns);
+        report_print(report, &(ReportAsk){o->verbose, o->stats, .mounts = count}, elapsed_ns);
     return child_end_like(status);
 }
 
-static int check(const Options *o, const GPtrArray *dirs, const char *name)
+/* ---- through a library in the program ------------------------------------------------------ */
+
+static void tell_preload(const Options *o, const GPtrArray *dirs, const char *name)
 {
-    bool good = check_program(&o->mount, wants_user_namespace(o) == 1, dirs, name);
-    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+    Executable e;
+    Surroundings s = {.uid = geteuid(), .gid = getegid()};
+    executable_look(name, getenv("PATH"), &e);
+    const char *unreached = e.error == 0 ? verdict_unreached(&e, &s) : NULL;
+    if (unreached)
+        (void)fprintf(stderr, "dodo run: %s %s: it reads plainly\n", e.binary, unreached);
+    else if (o->verbose && o->dirs)
+        tell_dirs(dirs);
+    else if (o->verbose)
+        (void)fprintf(stderr, "dodo run: through the cache: large files of all directories\n");
+}
+
+/* Nobody waits for a program of which nothing is to be said. */
+static int run_preload(Options *o, const GPtrArray *dirs, char **argv)
+{
+    char error[CONFIG_ERROR_MAX], path[64];
+    char *library CLEANUP_FREE = preload_library();
+    int report = o->stats || o->verbose ? report_make() : -1;
+    (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), report);
+    o->mount.report = report >= 0 ? path : NULL;
+    if (!library)
+        return failed("libdodo-preload.so");
+    if (!preload_set(library, &o->mount, o->dirs ? dirs : NULL, error, sizeof error))
+        return start_failed(&program, EXIT_OURS, error);
+    if (report < 0)
+        return child_become(argv);
+    tell_preload(o, dirs, argv[0]);
+    uint64_t began_ns = os_now_ns();
+    int status = child_run(argv, ".");
+    report_print(report, &(ReportAsk){o->verbose, o->stats, .library = true},
+                 os_now_ns() - began_ns);
+    return child_end_like(status);
+}
+
+/* ---- which of them ------------------------------------------------------------------------- */
+
+static enum Way choose_way(const Options *o, const char *name)
+{
+    char why[200];
+    Executable e = {0};
+    Surroundings s = {.how = o->how, .uid = geteuid(), .gid = getegid()};
+    if (o->how != HOW_AUTO)
+        return verdict_way(&e, &s);
+    surroundings_look(HOW_AUTO, &s);
+    bool no_mount = verdict_no_mount(&s, why, sizeof why);
+    if (no_mount)
+        executable_look(name, getenv("PATH"), &e);
+    enum Way way = verdict_way(&e, &s);
+    if (o->verbose && way == WAY_PRELOAD)
+        (void)fprintf(stderr, "dodo run: there is no mount: %s\n", why);
+    return way;
+}
+
+static int run(Options *o, GPtrArray *dirs, char **argv)
+{
+    enum Way way = choose_way(o, argv[0]);
+    return way == WAY_PRELOAD ? run_preload(o, dirs, argv)
+                              : run_mounts(o, way == WAY_USER_NAMESPACE, dirs, argv);
+}
+
+/* What the command line has beside options is right, too. */
+static bool take_words(Options *o, int *argc, char ***argv, char error[CONFIG_ERROR_MAX])
+{
+    if (*argc > 1 && strcmp((*argv)[1], "--") == 0) {
+        (*argc)--;
+        (*argv)++;
+    }
+    bool known = !o->how_text || verdict_how(o->how_text, &o->how);
+    if (!known || *argc < 2)
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s",
+                       known ? "expected a program to run"
+                             : "--how is namespace, user-namespace, preload or auto");
+    return known && *argc >= 2;
 }
 
 __attribute__((visibility("default"))) int dodo_run_main(int argc, char **argv);
@@ -121,16 +196,8 @@ int dodo_run_main(int argc, char **argv)
     config_common_init(&o.common);
     o.common.log_level = LOG_LEVEL_WARN;
     enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
-    if (outcome == CONFIG_OK && argc > 1 && strcmp(argv[1], "--") == 0) {
-        argc--;
-        argv++;
-    }
-    if (outcome == CONFIG_OK && (argc < 2 || wants_user_namespace(&o) < 0)) {
-        (void)snprintf(error, sizeof error, "%s",
-                       argc < 2 ? "expected a program to run"
-                                : "--how is namespace, user-namespace or auto");
+    if (outcome == CONFIG_OK && !take_words(&o, &argc, &argv, error))
         outcome = CONFIG_USAGE;
-    }
     if (outcome == CONFIG_DONE)
         return EXIT_SUCCESS;
     if (outcome != CONFIG_OK)
@@ -140,7 +207,9 @@ int dodo_run_main(int argc, char **argv)
     if (!dirs)
         return start_failed(&program, EXIT_OURS, error);
     start_tell_library(&o.common);
-    int status = o.check ? check(&o, dirs, argv[1]) : run(&o, dirs, argv + 1);
+    int status = !o.check ? run(&o, dirs, argv + 1)
+                 : check_program(&o.mount, o.how, dirs, o.dirs != NULL, argv[1]) ? EXIT_SUCCESS
+                                                                                 : EXIT_FAILURE;
     config_clear(&program, &o);
     return status;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "adapters/run/namespace.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -37,6 +40,21 @@ bool namespace_enter(bool user)
     if (unshare(CLONE_NEWNS | (user ? CLONE_NEWUSER : 0)) < 0 || (user && !map_user(uid, gid)))
         return false;
     return mount(NULL, "/", NULL, MS_REC | (user ? MS_SLAVE : MS_PRIVATE), NULL) == 0;
+}
+
+int namespace_try(bool user)
+{
+    volatile int error = 0; /* in memory that the child has, too */
+    pid_t pid = vfork();
+    if (pid == 0) {
+        error = namespace_enter(user) ? 0 : errno;
+        _exit(EXIT_SUCCESS);
+    }
+    if (pid < 0)
+        return errno;
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return error;
 }
 
 void namespace_drop_all_but_mounting(void)

@@ -7,6 +7,8 @@
 
 /* Enters a mount namespace; @user: in a user namespace, which needs no root. False with errno. */
 bool namespace_enter(bool user);
+/* Whether it would be entered, by a process that ends then: 0, or errno. */
+int namespace_try(bool user);
 /* A user who is not root has all rights in a user namespace of his own; a mount needs one. */
 void namespace_drop_all_but_mounting(void);
 

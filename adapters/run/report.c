@@ -14,14 +14,15 @@ int report_make(void)
     return memfd_create("dodo-run-report", MFD_CLOEXEC);
 }
 
-static void print_sums(const ReadTotals *t, uint64_t elapsed_ns)
+static void print_sums(const ReadTotals *t, const char *through, uint64_t elapsed_ns)
 {
     char text[600], time[32];
     (void)fprintf(stderr, "dodo run: the program took %s; %s\n",
-                  format_time(elapsed_ns, time, sizeof time), totals_text(t, text, sizeof text));
+                  format_time(elapsed_ns, time, sizeof time),
+                  totals_text(t, through, text, sizeof text));
 }
 
-/* How many mounts have given their totals. */
+/* How many mounts or processes have given their totals. */
 static unsigned take_lines(FILE *in, bool files, ReadTotals *totals)
 {
     unsigned count = 0;
@@ -37,7 +38,7 @@ static unsigned take_lines(FILE *in, bool files, ReadTotals *totals)
     return count;
 }
 
-void report_print(int fd, unsigned mounts, bool files, bool sums, uint64_t elapsed_ns)
+void report_print(int fd, const ReportAsk *ask, uint64_t elapsed_ns)
 {
     ReadTotals totals = {0};
     int own = dup(fd); /* the stream's */
@@ -45,11 +46,11 @@ void report_print(int fd, unsigned mounts, bool files, bool sums, uint64_t elaps
     if (!in)
         return;
     rewind(in);
-    unsigned given = take_lines(in, files, &totals);
+    unsigned given = take_lines(in, ask->files, &totals);
     (void)fclose(in);
-    if (sums)
-        print_sums(&totals, elapsed_ns);
-    if (given < mounts)
-        (void)fprintf(stderr, "dodo run: %u of %u mounts ended without a report\n", mounts - given,
-                      mounts);
+    if (ask->sums)
+        print_sums(&totals, ask->library ? "the library" : "the mount", elapsed_ns);
+    if (given < ask->mounts)
+        (void)fprintf(stderr, "dodo run: %u of %u mounts ended without a report\n",
+                      ask->mounts - given, ask->mounts);
 }

@@ -5,11 +5,36 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the program would have as a right that a user namespace does not give; NULL: nothing. */
-static const char *right_lost(const Executable *e, const Surroundings *s)
+#include "base/cleanup.h"
+
+/* ---- the way ------------------------------------------------------------------------------- */
+
+bool verdict_how(const char *text, enum How *ret)
 {
-    if (!s->user_namespace)
-        return NULL;
+    static const char *const words[] = {
+        [HOW_AUTO] = "auto",
+        [HOW_NAMESPACE] = "namespace",
+        [HOW_USER_NAMESPACE] = "user-namespace",
+        [HOW_PRELOAD] = "preload",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *ret = (enum How)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+enum Way verdict_mount_way(enum How how, uid_t uid)
+{
+    bool user = how == HOW_USER_NAMESPACE || (how != HOW_NAMESPACE && uid != 0);
+    return user ? WAY_USER_NAMESPACE : WAY_NAMESPACE;
+}
+
+/* A right that the program has from its file, and the user has not; NULL: none. */
+static const char *right_of(const Executable *e, const Surroundings *s)
+{
     if (e->set_user && e->owner != s->uid)
         return "is set-user-ID";
     if (e->set_group && e->group != s->gid)
@@ -17,9 +42,32 @@ static const char *right_lost(const Executable *e, const Surroundings *s)
     return e->capabilities && s->uid != 0 ? "has file capabilities" : NULL;
 }
 
+const char *verdict_unreached(const Executable *e, const Surroundings *s)
+{
+    const char *right = right_of(e, s);
+    if (right)
+        return right;
+    if (e->kind == EXECUTABLE_STATIC)
+        return "is linked statically, as most Go programs are";
+    return e->foreign ? "is started by another loader, of another C library or word size" : NULL;
+}
+
+enum Way verdict_way(const Executable *e, const Surroundings *s)
+{
+    bool no_mount = s->fuse_error != 0 || s->namespace_error != 0;
+    bool preload = s->preload_error == 0 && !verdict_unreached(e, s);
+    if (s->how == HOW_PRELOAD || (s->how == HOW_AUTO && no_mount && preload))
+        return WAY_PRELOAD;
+    return verdict_mount_way(s->how, s->uid);
+}
+
+/* ---- obstacles ----------------------------------------------------------------------------- */
+
+#define MOUNT_INSTEAD "dodo mount DIRECTORY MOUNTPOINT"
+
 static const char *namespace_fix(const Surroundings *s)
 {
-    if (!s->user_namespace)
+    if (verdict_mount_way(s->how, s->uid) == WAY_NAMESPACE)
         return "only root may make a mount namespace; other users use --how user-namespace, or";
     return "the system allows this user no user namespace (see sysctl user.max_user_namespaces, "
            "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns);";
@@ -32,26 +80,49 @@ static const char *fuse_fix(int error)
     return "load the kernel's module fuse, or give the container that device";
 }
 
-#define MOUNT_INSTEAD "dodo mount DIRECTORY MOUNTPOINT"
-
-bool verdict_obstacle(const Executable *e, const Surroundings *s, char *text, size_t cap)
+bool verdict_no_mount(const Surroundings *s, char *text, size_t cap)
 {
-    const char *right = right_lost(e, s);
-    if (e->error != 0)
-        (void)snprintf(text, cap, "%s: %s", e->binary, strerror(e->error));
-    else if (right)
+    if (s->fuse_error != 0)
+        (void)snprintf(text, cap, "/dev/fuse: %s", strerror(s->fuse_error));
+    else if (s->namespace_error != 0)
+        (void)snprintf(text, cap, "no namespace: %s", strerror(s->namespace_error));
+    else
+        return false;
+    return true;
+}
+
+/* Where there is no mount, and HOW_AUTO has found no other way: why not, for the end of a line. */
+static void neither_text(const Executable *e, const Surroundings *s, char *text, size_t cap)
+{
+    const char *unreached = verdict_unreached(e, s);
+    *text = 0;
+    if (s->how == HOW_AUTO && unreached)
+        (void)snprintf(text, cap, "; nor does LD_PRELOAD reach %s: it %s", e->binary, unreached);
+    else if (s->how == HOW_AUTO)
+        (void)snprintf(text, cap, "; nor is there libdodo-preload.so: %s",
+                       strerror(s->preload_error));
+}
+
+static bool mount_obstacle(const Executable *e, const Surroundings *s, char *text, size_t cap)
+{
+    char why[200], neither[PATH_MAX + 200];
+    const char *right =
+        verdict_mount_way(s->how, s->uid) == WAY_USER_NAMESPACE ? right_of(e, s) : NULL;
+    if (right) {
         (void)snprintf(text, cap,
                        "%s %s, and would run without these rights in a user namespace; instead, "
                        "root shows the directory by `" MOUNT_INSTEAD
                        "`, and the program reads below MOUNTPOINT",
                        e->binary, right);
-    else if (s->fuse_error != 0)
-        (void)snprintf(text, cap,
-                       "/dev/fuse: %s: %s; or, outside, show the directory by `" MOUNT_INSTEAD "`",
-                       strerror(s->fuse_error), fuse_fix(s->fuse_error));
-    else if (s->namespace_error != 0)
-        (void)snprintf(text, cap, "no namespace: %s: %s use `" MOUNT_INSTEAD "` instead",
-                       strerror(s->namespace_error), namespace_fix(s));
+        return true;
+    }
+    neither_text(e, s, neither, sizeof neither);
+    if (verdict_no_mount(s, why, sizeof why))
+        (void)snprintf(
+            text, cap,
+            s->fuse_error != 0 ? "%s: %s; or, outside, show the directory by `" MOUNT_INSTEAD "`%s"
+                               : "%s: %s use `" MOUNT_INSTEAD "` instead%s",
+            why, s->fuse_error != 0 ? fuse_fix(s->fuse_error) : namespace_fix(s), neither);
     else if (s->mount_failed)
         (void)snprintf(text, cap,
                        "the mount does not start, for the reason above: remove that, or run the "
@@ -61,10 +132,43 @@ bool verdict_obstacle(const Executable *e, const Surroundings *s, char *text, si
     return true;
 }
 
-const char *verdict_way(const Surroundings *s)
+static bool preload_obstacle(const Executable *e, const Surroundings *s, char *text, size_t cap)
 {
-    return s->user_namespace ? "a mount namespace in a user namespace, which needs no root"
-                             : "a mount namespace, which takes root";
+    const char *unreached = verdict_unreached(e, s);
+    if (s->preload_error != 0)
+        (void)snprintf(text, cap, "libdodo-preload.so: %s: install it, or take another --how",
+                       strerror(s->preload_error));
+    else if (unreached)
+        (void)snprintf(text, cap,
+                       "%s %s: LD_PRELOAD does not reach it, and it would read plainly; a mount "
+                       "reaches it: take another --how, or `" MOUNT_INSTEAD
+                       "`, and the program reads below MOUNTPOINT",
+                       e->binary, unreached);
+    else
+        return false;
+    return true;
+}
+
+bool verdict_obstacle(const Executable *e, const Surroundings *s, char *text, size_t cap)
+{
+    if (e->error != 0) {
+        (void)snprintf(text, cap, "%s: %s", e->binary, strerror(e->error));
+        return true;
+    }
+    return verdict_way(e, s) == WAY_PRELOAD ? preload_obstacle(e, s, text, cap)
+                                            : mount_obstacle(e, s, text, cap);
+}
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+const char *verdict_way_text(enum Way way)
+{
+    static const char *const texts[] = {
+        [WAY_NAMESPACE] = "in a mount namespace, which takes root",
+        [WAY_USER_NAMESPACE] = "in a mount namespace in a user namespace, which needs no root",
+        [WAY_PRELOAD] = "with a library that LD_PRELOAD names, which needs no rights",
+    };
+    return texts[way];
 }
 
 const char *verdict_kind(const Executable *e)

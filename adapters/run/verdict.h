@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether `dodo run` can run a program, and why. Pure. */
+/* Which way `dodo run` takes to run a program, or what keeps it from running it. Pure. */
 #ifndef DODO_ADAPTERS_RUN_VERDICT_H
 #define DODO_ADAPTERS_RUN_VERDICT_H
 
@@ -9,21 +9,39 @@
 
 #include "adapters/run/executable.h"
 
-/* Where the program would run. */
+/* What the user asks for. */
+enum How { HOW_AUTO, HOW_NAMESPACE, HOW_USER_NAMESPACE, HOW_PRELOAD };
+
+/* The program's reads of files come to the cache through a mount that it sees in a namespace of
+ * mounts, or in one of users, too; or through a library that is loaded into it. */
+enum Way { WAY_NAMESPACE, WAY_USER_NAMESPACE, WAY_PRELOAD };
+
+/* Where the program would run. Errors are errno; 0: none, or not looked at. */
 typedef struct Surroundings {
-    bool user_namespace; /* the namespace of mounts is in one of users, where only @uid and @gid are
-                          */
+    enum How how;
     uid_t uid;
     gid_t gid;
-    int namespace_error; /* errno of making it; 0: it is there */
-    int fuse_error;      /* the same of opening /dev/fuse */
+    int namespace_error; /* of making the namespace */
+    int fuse_error;      /* of opening /dev/fuse */
+    int preload_error;   /* of finding the library */
     bool mount_failed;   /* and has said why */
 } Surroundings;
 
-/* What keeps it from running, and what to do instead, in @text; false: nothing does. */
+/* "auto" and so on; false: @text is none of them. */
+bool verdict_how(const char *text, enum How *ret);
+/* The way of a mount that is asked for. */
+enum Way verdict_mount_way(enum How how, uid_t uid);
+/* The way to take: HOW_AUTO gives up the mount where it cannot be, and the library does it. */
+enum Way verdict_way(const Executable *e, const Surroundings *s);
+/* What keeps the program from running that way, or from being cached, and what to do instead, in
+ * @text; false: nothing does. */
 bool verdict_obstacle(const Executable *e, const Surroundings *s, char *text, size_t cap);
-/* The way that it takes, and what the file is. */
-const char *verdict_way(const Surroundings *s);
+/* Why there is no mount, in @text; false: nothing is in its way. */
+bool verdict_no_mount(const Surroundings *s, char *text, size_t cap);
+/* Why LD_PRELOAD does not reach the program; NULL: it does. */
+const char *verdict_unreached(const Executable *e, const Surroundings *s);
+/* What that way is, and what the file is. */
+const char *verdict_way_text(enum Way way);
 const char *verdict_kind(const Executable *e);
 
 #endif

@@ -7,8 +7,12 @@
 #include "tests/lib/case.h"
 
 static const Executable plain = {.path = "/bin/p", .binary = "/bin/p", .kind = EXECUTABLE_DYNAMIC};
-static const Surroundings root = {.uid = 0, .gid = 0};
-static const Surroundings user = {.user_namespace = true, .uid = 1000, .gid = 1000};
+static const Surroundings root = {.how = HOW_NAMESPACE, .uid = 0, .gid = 0};
+static const Surroundings user = {.how = HOW_USER_NAMESPACE, .uid = 1000, .gid = 1000};
+static const Surroundings preload = {.how = HOW_PRELOAD, .uid = 1000, .gid = 1000};
+/* Neither /dev/fuse nor a namespace. */
+static const Surroundings bare = {
+    .how = HOW_AUTO, .uid = 1000, .gid = 1000, .namespace_error = EPERM};
 
 /* All of these are in what is said; NULL: nothing keeps it from running. */
 static void assert_obstacle(const Executable *e, const Surroundings *s, const char *first,
@@ -26,8 +30,104 @@ TEST(verdict__nothing_is_in_the_way)
 {
     assert_obstacle(&plain, &root, NULL, NULL);
     assert_obstacle(&plain, &user, NULL, NULL);
-    assert_non_null(strstr(verdict_way(&root), "root"));
-    assert_non_null(strstr(verdict_way(&user), "user namespace"));
+    assert_obstacle(&plain, &preload, NULL, NULL);
+    assert_obstacle(&plain, &bare, NULL, NULL);
+}
+
+TEST(verdict__words_of_the_user)
+{
+    enum How how = HOW_PRELOAD;
+    assert_true(verdict_how("auto", &how));
+    assert_int_equal(how, HOW_AUTO);
+    assert_true(verdict_how("namespace", &how));
+    assert_int_equal(how, HOW_NAMESPACE);
+    assert_true(verdict_how("user-namespace", &how));
+    assert_int_equal(how, HOW_USER_NAMESPACE);
+    assert_true(verdict_how("preload", &how));
+    assert_int_equal(how, HOW_PRELOAD);
+    assert_false(verdict_how("mount", &how));
+    assert_false(verdict_how("", &how));
+}
+
+TEST(verdict__the_way_that_is_asked_for)
+{
+    Surroundings s = root;
+    assert_int_equal(verdict_way(&plain, &s), WAY_NAMESPACE);
+    assert_int_equal(verdict_way(&plain, &user), WAY_USER_NAMESPACE);
+    assert_int_equal(verdict_way(&plain, &preload), WAY_PRELOAD);
+    s.namespace_error = EPERM; /* no other way is tried */
+    s.fuse_error = ENOENT;
+    assert_int_equal(verdict_way(&plain, &s), WAY_NAMESPACE);
+    s.how = HOW_USER_NAMESPACE; /* for root, too */
+    assert_int_equal(verdict_way(&plain, &s), WAY_USER_NAMESPACE);
+}
+
+TEST(verdict__the_way_that_there_is)
+{
+    Surroundings s = {.how = HOW_AUTO};
+    assert_int_equal(verdict_way(&plain, &s), WAY_NAMESPACE);
+    s.uid = 1000;
+    assert_int_equal(verdict_way(&plain, &s), WAY_USER_NAMESPACE);
+    s.fuse_error = EACCES;
+    assert_int_equal(verdict_way(&plain, &s), WAY_PRELOAD);
+    s.fuse_error = 0;
+    s.namespace_error = ENOSPC;
+    assert_int_equal(verdict_way(&plain, &s), WAY_PRELOAD);
+    s.uid = 0;
+    assert_int_equal(verdict_way(&plain, &s), WAY_PRELOAD);
+    s.preload_error = ENOENT;
+    assert_int_equal(verdict_way(&plain, &s), WAY_NAMESPACE);
+}
+
+/* What LD_PRELOAD does not reach fails as it would without this way. */
+TEST(verdict__programs_that_no_preload_reaches)
+{
+    Executable e = plain;
+    e.kind = EXECUTABLE_STATIC;
+    assert_int_equal(verdict_way(&e, &bare), WAY_USER_NAMESPACE);
+    assert_obstacle(&e, &bare, "max_user_namespaces", "nor does LD_PRELOAD reach /bin/p");
+    assert_obstacle(&e, &preload, "linked statically", "dodo mount");
+    e = plain;
+    e.foreign = true;
+    assert_int_equal(verdict_way(&e, &bare), WAY_USER_NAMESPACE);
+    assert_obstacle(&e, &preload, "another loader", "dodo mount");
+    e = plain;
+    e.set_user = true; /* of root */
+    assert_int_equal(verdict_way(&e, &bare), WAY_USER_NAMESPACE);
+    assert_obstacle(&e, &preload, "set-user-ID", "dodo mount");
+    e.owner = preload.uid;
+    assert_obstacle(&e, &preload, NULL, NULL);
+    e = plain;
+    e.set_group = true;
+    assert_obstacle(&e, &preload, "set-group-ID", "dodo mount");
+    e = plain;
+    e.capabilities = true;
+    assert_obstacle(&e, &preload, "file capabilities", "dodo mount");
+    e.kind = EXECUTABLE_UNKNOWN; /* a shell runs it */
+    e.capabilities = false;
+    assert_obstacle(&e, &preload, NULL, NULL);
+}
+
+TEST(verdict__no_library)
+{
+    Surroundings s = preload;
+    s.preload_error = ENOENT;
+    assert_obstacle(&plain, &s, "libdodo-preload.so: No such file", "install it");
+    s = bare;
+    s.preload_error = ENOENT;
+    assert_obstacle(&plain, &s, "max_user_namespaces", "nor is there libdodo-preload.so");
+}
+
+TEST(verdict__why_there_is_no_mount)
+{
+    char text[200];
+    assert_false(verdict_no_mount(&root, text, sizeof text));
+    assert_true(verdict_no_mount(&bare, text, sizeof text));
+    assert_string_equal(text, "no namespace: Operation not permitted");
+    Surroundings s = bare;
+    s.fuse_error = ENOENT;
+    assert_true(verdict_no_mount(&s, text, sizeof text));
+    assert_string_equal(text, "/dev/fuse: No such file or directory");
 }
 
 TEST(verdict__static_programs_run)
@@ -85,7 +185,7 @@ TEST(verdict__no_namespace)
     Surroundings s = user;
     s.namespace_error = EPERM;
     assert_obstacle(&plain, &s, "max_user_namespaces", "dodo mount");
-    s.user_namespace = false;
+    s.how = HOW_NAMESPACE;
     assert_obstacle(&plain, &s, "--how user-namespace", "dodo mount");
 }
 

@@ -48,7 +48,8 @@ TEST(totals__other_lines_add_nothing)
 TEST(totals__are_told_in_words)
 {
     char text[600];
-    (void)totals_text(&some, text, sizeof text);
+    (void)totals_text(&some, "the mount", text, sizeof text);
+    assert_non_null(strstr(text, "20 B read through the mount in 1 reads"));
     assert_non_null(strstr(text, "40 B from local memory (3 hits)"));
     assert_non_null(strstr(text, "60 B from remote memory (5 hits)"));
     assert_non_null(strstr(text, "11ms"));
