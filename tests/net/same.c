@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* same DIRECTORY MOUNTED PLAIN SEED CALLS: the same random calls in two empty directories;
  * DIRECTORY is called through its mount MOUNTED, and now and then behind it. Results, errors and
- * data are the same, call by call, as those of PLAIN. */
+ * data are the same, call by call, as those of PLAIN.
+ *
+ * same DIRECTORY SEED CALLS: the same in one, with signals; prints a line of each call, for a
+ * comparison with another run. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "tests/net/same.h"
@@ -37,6 +42,21 @@ static void one(Side *s, Call *call, const Draws *d)
     s->error = s->result < 0 ? errno : 0;
 }
 
+/* Draws a call, and its numbers: of three calls two are of a descriptor. */
+static const NamedCall *draw_call(Draws *d)
+{
+    bool of_fd = draw() % 3 > 0;
+    size_t which = draw();
+    d->behind = draw() % 5 == 0;
+    for (unsigned i = 0; i < 10; i++)
+        d->n[i] = draw();
+    return of_fd ? &same_fd_calls[which % same_fd_calls_count]
+                 : &same_calls[which % same_calls_count];
+}
+
+/* ---- two sides --------------------------------------------------------------------------------
+ */
+
 static bool equal(void)
 {
     const Side *a = &sides[0], *b = &sides[1];
@@ -58,32 +78,88 @@ static int tell(unsigned long number, const char *name, const Draws *d)
     return 1;
 }
 
-int main(int argc, char **argv)
+static int compare(unsigned long count)
 {
-    if (argc != 6)
-        return 2;
-    for (unsigned i = 0; i < 2; i++) {
-        sides[i].root = open(argv[i ? 3 : 2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        sides[i].behind = open(argv[i ? 3 : 1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        for (unsigned k = 0; k < FDS; k++)
-            sides[i].fds[k] = -1;
-        if (sides[i].root < 0 || sides[i].behind < 0)
-            return 2;
-    }
-    (void)umask(022);
-    state = strtoull(argv[4], NULL, 10);
-    unsigned long count = strtoul(argv[5], NULL, 10);
     for (unsigned long number = 0; number < count; number++) {
         Draws d;
-        size_t which = draw() % same_calls_count;
-        d.behind = draw() % 5 == 0;
-        for (unsigned i = 0; i < 10; i++)
-            d.n[i] = draw();
+        const NamedCall *call = draw_call(&d);
         for (unsigned i = 0; i < 2; i++)
-            one(&sides[i], same_calls[which].call, &d);
+            one(&sides[i], call->call, &d);
         if (!equal())
-            return tell(number, same_calls[which].name, &d);
+            return tell(number, call->name, &d);
     }
     printf("%lu calls: all the same\n", count);
     return 0;
+}
+
+/* ---- one side ---------------------------------------------------------------------------------
+ */
+
+static void on_alarm(int number)
+{
+}
+
+/* Signals that restart nothing: reads of files are not broken off all the same. What may wait for
+ * others is left in peace. */
+static void one_with_alarms(const NamedCall *call, const Draws *d)
+{
+    sigset_t alarm;
+    (void)sigemptyset(&alarm);
+    (void)sigaddset(&alarm, SIGALRM);
+    bool reads = strstr(call->name, "read") || strcmp(call->name, "vectors") == 0;
+    (void)sigprocmask(reads ? SIG_UNBLOCK : SIG_BLOCK, &alarm, NULL);
+    one(&sides[0], call->call, d);
+    (void)sigprocmask(SIG_BLOCK, &alarm, NULL);
+}
+
+static int print(unsigned long count)
+{
+    const Side *s = &sides[0];
+    const struct sigaction action = {.sa_handler = on_alarm};
+    const struct itimerval often = {{0, 500}, {0, 500}};
+    (void)sigaction(SIGALRM, &action, NULL);
+    (void)setitimer(ITIMER_REAL, &often, NULL);
+    for (unsigned long number = 0; number < count; number++) {
+        Draws d;
+        const NamedCall *call = draw_call(&d);
+        one_with_alarms(call, &d);
+        uint64_t sum = 14695981039346656037u;
+        for (size_t i = 0; i < s->len; i++)
+            sum = (sum ^ s->data[i]) * 1099511628211u;
+        printf("%lu %s (%u %u %u %u %u %u): %ld %s, %zu bytes %016llx\n", number, call->name,
+               d.n[0], d.n[1], d.n[2], d.n[3], d.n[4], d.n[5], s->result, strerror(s->error),
+               s->len, (unsigned long long)sum);
+    }
+    return 0;
+}
+
+/* ---- ------------------------------------------------------------------------------------------
+ */
+
+static bool side_open(Side *s, const char *root, const char *behind)
+{
+    s->root = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    s->behind = open(behind, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (unsigned k = 0; k < FDS; k++)
+        s->fds[k] = -1;
+    if (s->root < 0 || s->behind < 0)
+        return false;
+    same_make_files(s->behind);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "child") == 0)
+        return same_child(argv[2]);
+    if (argc != 4 && argc != 6)
+        return 2;
+    (void)umask(022);
+    same_alone = argc == 4;
+    if (!side_open(&sides[0], argv[same_alone ? 1 : 2], argv[1]) ||
+        (!same_alone && !side_open(&sides[1], argv[3], argv[3])))
+        return 2;
+    state = strtoull(argv[argc - 2], NULL, 10);
+    unsigned long count = strtoul(argv[argc - 1], NULL, 10);
+    return same_alone ? print(count) : compare(count);
 }

@@ -35,6 +35,16 @@ typedef struct NamedCall {
 } NamedCall;
 extern const NamedCall same_calls[];
 extern const size_t same_calls_count;
+extern const NamedCall same_fd_calls[];
+extern const size_t same_fd_calls_count;
+
+/* There is no other side: what differs between two file systems, or two descriptors, is tried, too.
+ */
+extern bool same_alone;
+/* The files of some calls, in an empty directory. */
+void same_make_files(int dir);
+/* `same child LEN`, which a call runs. */
+int same_child(const char *len);
 
 /* What a call has read is compared, too. */
 void say(Side *s, const void *data, size_t len);
