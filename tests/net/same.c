@@ -119,6 +119,7 @@ static int print(unsigned long count)
     const struct itimerval often = {{0, 500}, {0, 500}};
     (void)sigaction(SIGALRM, &action, NULL);
     (void)setitimer(ITIMER_REAL, &often, NULL);
+    (void)setvbuf(stdout, NULL, _IOLBF, 0); /* a crash loses nothing */
     for (unsigned long number = 0; number < count; number++) {
         Draws d;
         const NamedCall *call = draw_call(&d);

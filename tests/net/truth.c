@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* truth FILE MOUNTED READS: threads read FILE through a mount, MOUNTED, while others write it,
- * behind the mount and through it, in all ways there are. Every byte read is one that the file held
- * during the call. Each word of a block is the number of the write that it is of.
+/* truth FILE MOUNTED READS [apart]: threads read FILE through a mount, MOUNTED, while others write
+ * it, behind the mount and through it, in all ways there are. Every byte read is one that the file
+ * held during the call. Each word of a block is the number of the write that it is of. Where reads
+ * are redirected without a mount, MOUNTED is FILE itself; the writer may be a process apart.
  *
  * truth FILE MOUNTED stores: one thread stores into a mapping of FILE and reads MOUNTED, in turns,
  * until the mount is gone. */
@@ -15,17 +16,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { BLOCK = 4096, WORDS = BLOCK / 8, BLOCKS = 600, READERS = 6, SPAN_MAX = 4 };
+enum { BLOCK = 4096, WORDS = BLOCK / 8, BLOCKS = 600, READERS = 6, SPAN_MAX = 4, WAITS = 1 << 14 };
 
 static const char *file, *mounted;
 static unsigned long reads_wanted;
-static atomic_ulong reads_done, writes_done;
-static atomic_bool over;
-static atomic_ullong begun[BLOCKS], done[BLOCKS];
-/* Writers take turns: what one of them writes is not another's. */
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static atomic_ulong reads_done;
+/* What readers and writer share, in memory that two processes may share. */
+typedef struct Shared {
+    atomic_ulong writes_done;
+    atomic_bool over;
+    atomic_ullong begun[BLOCKS], done[BLOCKS];
+    unsigned waits;
+    uint64_t wait_ns[WAITS]; /* of the last openings, which a lease may hold up */
+} Shared;
+static Shared *shared;
 
 static void die(const char *what)
 {
@@ -62,20 +70,29 @@ static void write_some(unsigned *seed, int fd, void *map, Store *store)
     for (unsigned n = 0; n < writes; n++) {
         uint64_t words[WORDS];
         unsigned block = draw(seed, blocks);
-        uint64_t number = ++begun[block];
+        uint64_t number = ++shared->begun[block];
         for (unsigned i = 0; i < WORDS; i++)
             words[i] = number;
         store(fd, map, block, words);
-        done[block] = number;
-        writes_done++;
+        shared->done[block] = number;
+        shared->writes_done++;
         if (blocks < BLOCKS)
             (void)usleep(100); /* readers come in between */
     }
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 static void write_opened(unsigned *seed, const char *path, int flags)
 {
+    uint64_t began_ns = now_ns();
     int fd = open(path, O_RDWR | O_CLOEXEC | flags);
+    shared->wait_ns[shared->waits++ % WAITS] = now_ns() - began_ns;
     if (fd < 0)
         die(path);
     write_some(seed, fd, NULL, store_pwrite);
@@ -100,7 +117,7 @@ static void write_truncated(unsigned *seed, const char *path)
     uint64_t number[BLOCKS / 2];
     unsigned first = BLOCKS - BLOCKS / 2;
     for (unsigned i = 0; i < BLOCKS / 2; i++)
-        number[i] = ++begun[first + i];
+        number[i] = ++shared->begun[first + i];
     if (truncate(path, (off_t)first * BLOCK) < 0)
         die("truncate");
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -109,17 +126,16 @@ static void write_truncated(unsigned *seed, const char *path)
         for (unsigned k = 0; k < WORDS; k++)
             words[k] = number[i];
         store_pwrite(fd, NULL, first + i, words);
-        done[first + i] = number[i];
+        shared->done[first + i] = number[i];
     }
     (void)close(fd);
-    writes_done++;
+    shared->writes_done++;
 }
 
 static void *write_main(void *arg)
 {
     unsigned seed = 1;
-    while (!over) {
-        pthread_mutex_lock(&turn);
+    while (!shared->over) {
         switch (draw(&seed, 8)) {
         case 0:
             write_mapped(&seed, file);
@@ -140,7 +156,6 @@ static void *write_main(void *arg)
             write_opened(&seed, file, 0);
             break;
         }
-        pthread_mutex_unlock(&turn);
         /* Now and then long enough that the file is cached again. */
         (void)usleep(draw(&seed, 30) ? draw(&seed, 3000) : 1200000);
     }
@@ -153,7 +168,7 @@ static void *write_main(void *arg)
 /* A word may be 0 while the file is shorter, between its truncation and the write. */
 static void check(unsigned block, const uint64_t *words, size_t count, uint64_t low)
 {
-    uint64_t high = begun[block];
+    uint64_t high = shared->begun[block];
     for (size_t i = 0; i < count; i++) {
         if (words[i] >= low && words[i] <= high)
             continue;
@@ -166,14 +181,13 @@ static void check(unsigned block, const uint64_t *words, size_t count, uint64_t 
     }
 }
 
-static void read_once(unsigned *seed, int fd)
+static void read_once(unsigned *seed, int fd, uint64_t *words)
 {
-    static _Thread_local uint64_t words[SPAN_MAX * WORDS];
     uint64_t low[SPAN_MAX];
     unsigned span = 1 + draw(seed, SPAN_MAX);
     unsigned first = draw(seed, 2) ? draw(seed, BLOCKS - span + 1) : 0;
     for (unsigned i = 0; i < span; i++)
-        low[i] = done[first + i];
+        low[i] = shared->done[first + i];
     ssize_t n = pread(fd, words, (size_t)span * BLOCK, (off_t)first * BLOCK);
     if (n < 0)
         die("pread");
@@ -187,14 +201,18 @@ static void read_once(unsigned *seed, int fd)
 static void *read_main(void *arg)
 {
     unsigned seed = 100 + *(unsigned *)arg;
+    uint64_t *words = aligned_alloc(BLOCK, SPAN_MAX * BLOCK); /* as O_DIRECT wants it */
+    if (!words)
+        die("memory");
     while (reads_done < reads_wanted) {
         int fd = open(mounted, O_RDONLY | O_CLOEXEC | (draw(&seed, 4) ? 0 : O_DIRECT));
         if (fd < 0)
             die(mounted);
         for (unsigned n = draw(&seed, 3000); n > 0; n--)
-            read_once(&seed, fd);
+            read_once(&seed, fd, words);
         (void)close(fd);
     }
+    free(words);
     return NULL;
 }
 
@@ -276,14 +294,71 @@ static void file_make(void)
     (void)close(fd);
 }
 
+/* The writer is a thread, or a process; writer_end() waits for it. */
+static pthread_t writer_thread;
+static pid_t writer_pid;
+
+static void writer_begin(bool apart)
+{
+    if (!apart) {
+        if (pthread_create(&writer_thread, NULL, write_main, NULL) != 0)
+            die("a thread");
+        return;
+    }
+    writer_pid = fork();
+    if (writer_pid < 0)
+        die("a process");
+    if (writer_pid == 0) {
+        (void)write_main(NULL);
+        _exit(0);
+    }
+}
+
+static void writer_end(void)
+{
+    int status = 0;
+    shared->over = true;
+    if (writer_pid == 0)
+        (void)pthread_join(writer_thread, NULL);
+    else if (waitpid(writer_pid, &status, 0) != writer_pid || status != 0)
+        die("the writer");
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* How long the writer waited for files that it opened. */
+static void print_waits(void)
+{
+    unsigned count = shared->waits < WAITS ? shared->waits : WAITS;
+    uint64_t *waits = shared->wait_ns;
+    if (count == 0)
+        return;
+    qsort(waits, count, sizeof *waits, by_number);
+    printf("a writer's %u openings: median %.3f ms, p99 %.3f ms, at most %.3f ms\n", count,
+           (double)waits[count / 2] / 1e6, (double)waits[count * 99 / 100] / 1e6,
+           (double)waits[count - 1] / 1e6);
+}
+
+static void share(void)
+{
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        die("shared memory");
+}
+
 int main(int argc, char **argv)
 {
-    pthread_t readers[READERS], writer;
+    pthread_t readers[READERS];
     unsigned numbers[READERS];
-    if (argc != 4)
+    if (argc != 4 && argc != 5)
         return 2;
     file = argv[1];
     mounted = argv[2];
+    share();
     file_make();
     if (strcmp(argv[3], "stores") == 0) {
         check_stores_on();
@@ -291,18 +366,17 @@ int main(int argc, char **argv)
     }
     reads_wanted = strtoul(argv[3], NULL, 10);
     check_stores();
+    writer_begin(argc == 5);
     for (unsigned i = 0; i < READERS; i++) {
         numbers[i] = i;
         if (pthread_create(&readers[i], NULL, read_main, &numbers[i]) != 0)
             die("a thread");
     }
-    if (pthread_create(&writer, NULL, write_main, NULL) != 0)
-        die("a thread");
     for (unsigned i = 0; i < READERS; i++)
         (void)pthread_join(readers[i], NULL);
-    over = true;
-    (void)pthread_join(writer, NULL);
+    writer_end();
+    print_waits();
     printf("%lu reads, %lu writes: all true\n", (unsigned long)reads_done,
-           (unsigned long)writes_done);
+           (unsigned long)shared->writes_done);
     return 0;
 }
