@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* run-cost ROUNDS DODO PROGRAM [ARGUMENT...]: how long PROGRAM takes plainly and by `DODO run`, one
- * after the other in each round. Prints a line of JSON; status 1 if its output or its status was
- * not the same. */
+/* run-cost ROUNDS HOW DODO PROGRAM [ARGUMENT...]: how long PROGRAM takes plainly and by `DODO run
+ * --how HOW`, one after the other in each round. Prints a line of JSON; status 1 if its output or
+ * its status was not the same. */
 #include <errno.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -83,22 +83,24 @@ static size_t run_rounds(char **plain, char **by_dodo, size_t rounds, uint32_t *
     return wrong;
 }
 
+enum { ROUNDS = 1, HOW, DODO, PROGRAM, BEFORE = 4 };
+
 int main(int argc, char **argv)
 {
-    char run[] = "run", *end = NULL;
-    unsigned long rounds = argc > 3 ? strtoul(argv[1], &end, 10) : 0;
+    char run[] = "run", how[] = "--how", *end = NULL;
+    unsigned long rounds = argc > PROGRAM ? strtoul(argv[ROUNDS], &end, 10) : 0;
     if (rounds < 1 || rounds > ROUNDS_MAX || *end) {
-        (void)fprintf(stderr, "Usage: run-cost ROUNDS DODO PROGRAM [ARGUMENT...]\n");
+        (void)fprintf(stderr, "Usage: run-cost ROUNDS HOW DODO PROGRAM [ARGUMENT...]\n");
         return 2;
     }
-    char **plain = argv + 3, **by_dodo = calloc((size_t)argc, sizeof *by_dodo);
+    char **plain = argv + PROGRAM, *first[BEFORE] = {argv[DODO], run, how, argv[HOW]};
+    char **by_dodo = calloc((size_t)argc + 1, sizeof *by_dodo);
     uint32_t *plain_ns = calloc(rounds, sizeof *plain_ns),
              *dodo_ns = calloc(rounds, sizeof *dodo_ns);
     if (!by_dodo || !plain_ns || !dodo_ns)
         die("calloc");
-    by_dodo[0] = argv[2];
-    by_dodo[1] = run;
-    memcpy(by_dodo + 2, plain, (size_t)(argc - 3) * sizeof *by_dodo);
+    memcpy(by_dodo, first, sizeof first);
+    memcpy(by_dodo + BEFORE, plain, (size_t)(argc - PROGRAM) * sizeof *by_dodo);
     size_t wrong = run_rounds(plain, by_dodo, rounds, plain_ns, dodo_ns);
     printf("{\"rounds\": %lu, ", rounds);
     print_times("plain", plain_ns, rounds);

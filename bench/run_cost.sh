@@ -10,13 +10,13 @@ trap 'rm -rf "$dir"' EXIT
 # dodo_is COMMAND: what stands for `dodo run PROGRAM ARGUMENT...`.
 # shellcheck disable=SC2016 # the shell of that script expands it
 dodo_is() {
-  printf '#!/bin/sh\n[ "$1" = run ] && shift\n%s\n' "$1" >"$dir/dodo"
+  printf '#!/bin/sh\n[ "$1 $2 $3" = "run --how namespace" ] && shift 3\n%s\n' "$1" >"$dir/dodo"
   chmod +x "$dir/dodo"
 }
 # judge STATUS WRONG: it says so of 4 rounds.
 judge() {
   local status=0
-  "$program" 4 "$dir/dodo" sh -c 'echo some; exit 3' >"$dir/out" || status=$?
+  "$program" 4 namespace "$dir/dodo" sh -c 'echo some; exit 3' >"$dir/out" || status=$?
   [ "$status" -eq "$1" ] || { echo "status $status, not $1" && exit 1; }
   python3 - "$dir/out" "$2" <<'EOF'
 import json, sys
@@ -37,7 +37,7 @@ judge 0 0
 dodo_is '"$@"; exit 0'
 judge 1 5
 
-for wrong in "" "4 dodo" "0 dodo true" "4x dodo true" "1000000 dodo true"; do
+for wrong in "" "4 auto dodo" "0 auto dodo true" "4x auto dodo true" "1000000 auto dodo true"; do
   read -r -a arguments <<<"$wrong"
   status=0
   "$program" "${arguments[@]}" >"$dir/out" 2>"$dir/err" || status=$?
