@@ -138,6 +138,27 @@ static void case_handler(void)
     CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0 && handled > 0);
 }
 
+/* The numbers that the program may use are all its own. */
+static void case_queued(void)
+{
+    sigset_t all;
+    const struct timespec patience = {PATIENCE_S, 0};
+    CHECK(sigfillset(&all) == 0 && sigprocmask(SIG_BLOCK, &all, NULL) == 0);
+    for (int round = 0; round < 20; round++) {
+        for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
+            siginfo_t info;
+            const union sigval value = {.sival_int = round};
+            CHECK(sigqueue(getpid(), number, value) == 0);
+            CHECK(sigtimedwait(&all, &info, &patience) == number);
+            CHECK(info.si_value.sival_int == round);
+        }
+        check_pread(file, (size_t)round * 4096);
+    }
+    change(); /* which a lease hears of by a signal of its own */
+    CHECK(sigtimedwait(&all, NULL, &(struct timespec){0, 1000000}) <= SIGCHLD);
+    check_pread(file, 0);
+}
+
 /* ---- threads ----------------------------------------------------------------------------------
  */
 
@@ -372,7 +393,7 @@ static void case_children(void)
  * up no writer. */
 static void case_orphan(void)
 {
-    for (int round = 0; round < 1; round++) {
+    for (int round = 0; round < 3; round++) {
         int go[2], gone[2];
         CHECK(pipe(go) == 0 && pipe(gone) == 0);
         pid_t parent = fork();
@@ -521,6 +542,7 @@ typedef struct Case {
 } Case;
 static const Case cases[] = {
     {"handler", case_handler},
+    {"queued", case_queued},
     {"cancelled", case_cancelled},
     {"cancelled-before", case_cancelled_before},
     {"stack", case_stack},

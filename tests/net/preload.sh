@@ -45,6 +45,7 @@ for apart in '' apart; do
   # shellcheck disable=SC2086 # nothing, or a word
   while_hosts_die truth 60000 $apart || fail "a read was not true, of a writer ${apart:-of the same program}"
   cat "$work/truth.out"
+  was_cached "$work/truth.log"
 done
 
 # calls_of SEED CALLS COMMAND...: so many random calls, by the command.

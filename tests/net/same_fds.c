@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -224,6 +225,52 @@ static long call_read_edges(Side *s, const Draws *d)
     return n;
 }
 
+/* A page that is there, and one that is not. */
+static unsigned char *half_a_buffer(void)
+{
+    static unsigned char *pages;
+    if (pages)
+        return pages;
+    pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED || mprotect(pages + 4096, 4096, PROT_NONE) < 0)
+        abort();
+    return pages;
+}
+
+/* Buffers that are not there, not all there, or not writable. */
+static long call_read_nowhere(Side *s, const Draws *d)
+{
+    static const unsigned char constant[4096];
+    unsigned char *half = half_a_buffer();
+    void *buffers[] = {NULL, (void *)8, half + 4096, half, half + 4000, (void *)constant};
+    void *buf = buffers[d->n[1] % 6];
+    struct iovec iov[2] = {{half, d->n[5] % 100}, {buf, 2000}};
+    int fd = *slot_of(s, d->n[0]);
+    size_t len = d->n[2] % 3 ? 4096 : 16;
+    ssize_t n;
+    memset(half, 0, 4096);
+    switch (d->n[3] % 4) {
+    case 0:
+        n = read(fd, buf, len);
+        break;
+    case 1:
+        n = pread(fd, buf, len, d->n[4] % 50000);
+        break;
+    case 2:
+        n = preadv(fd, iov, 2, d->n[4] % 50000);
+        break;
+    default:
+        n = readv(fd, d->n[6] % 4 ? iov : NULL, 2);
+        break;
+    }
+    int error = errno;
+    if (n > 0)
+        say(s, half, n < 4096 ? (size_t)n : 4096);
+    say_position(s, fd);
+    errno = error;
+    return n;
+}
+
 /* ---- copies of descriptors --------------------------------------------------------------------
  */
 
@@ -385,6 +432,7 @@ const NamedCall same_fd_calls[] = {
     {"vectors", call_vectors},
     {"read_edges", call_read_edges},
     {"read_edges", call_read_edges},
+    {"read_nowhere", call_read_nowhere},
     {"dup", call_dup},
     {"flags", call_flags},
     {"pass", call_pass},
