@@ -40,6 +40,7 @@ static int do_close_range(unsigned from, unsigned to, int flags)
     int own, res = 0;
     if (from > to || (flags & (int)CLOSE_RANGE_CLOEXEC))
         return real_close_range(from, to, flags);
+    files_forget_range(from, to);
     while (res == 0 && from <= to && (own = own_next(from, to)) >= 0) {
         if ((unsigned)own > from)
             res = real_close_range(from, (unsigned)own - 1, flags);

@@ -63,6 +63,8 @@ const PreloadSettings *files_settings(void);
 File *files_of(int fd);
 /* @fd is closed, or another file's now. */
 void files_forget(int fd);
+/* All numbers from @from to @to are. */
+void files_forget_range(unsigned from, unsigned to);
 /* Whether @fd is open for @f now. */
 bool files_is(int fd, const File *f);
 
