@@ -76,6 +76,8 @@ static int description(const File *f)
     struct stat st;
     bool shared;
     int fd = description_open(f->fd, true, &st, &shared);
+    if (fd == -EINVAL || fd == -EBADF || fd == -ENOENT)
+        return -EAGAIN; /* the number is closed, or a writer's by now */
     if (fd < 0)
         return fd;
     if (!shared && st.st_dev == f->dev && st.st_ino == f->ino)
