@@ -9,6 +9,7 @@
 
 static CacheCalls calls;
 static atomic_bool loaded;
+static atomic_bool loading;
 static bool failed;
 
 static bool load(void)
@@ -25,10 +26,17 @@ static bool load(void)
 const CacheCalls *cache_calls(void)
 {
     if (!loaded && !failed) {
+        loading = true;
         loaded = load();
         failed = !loaded;
+        loading = false;
     }
     return cache_calls_if_loaded();
+}
+
+bool cache_is_loading(void)
+{
+    return loading;
 }
 
 const CacheCalls *cache_calls_if_loaded(void)

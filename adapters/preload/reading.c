@@ -11,6 +11,7 @@
 #include "adapters/preload/cache.h"
 #include "adapters/preload/own.h"
 #include "adapters/preload/report.h"
+#include "adapters/preload/start.h"
 #include "base/os.h"
 
 /* ---- from the region cache ------------------------------------------------------------------- */
@@ -173,6 +174,7 @@ bool reading_try(Reading *r, const void *caller, int fd, const struct iovec *iov
                  off_t offset, ssize_t *ret)
 {
     r->file = NULL;
+    start_check();
     if (own_calls(caller))
         return false;
     File *f = files_of(fd);

@@ -21,6 +21,7 @@
 
 static sem_t work;
 static bool running; /* both threads, under the lock of all files */
+static bool over;    /* there will be none in this process */
 
 void worker_wake(void)
 {
@@ -173,8 +174,8 @@ static void *worker_main(void *ctx)
 bool worker_start(void)
 {
     pthread_t thread;
-    if (running)
-        return true;
+    if (running || over)
+        return running;
     if (sem_init(&work, 0, 0) < 0 || !keeper_start() ||
         os_thread_start(&thread, worker_main, NULL) < 0)
         return false;
@@ -183,7 +184,8 @@ bool worker_start(void)
     return true;
 }
 
-void worker_forget(void)
+void worker_forget(bool for_good)
 {
+    over |= for_good || cache_is_loading();
     running = false;
 }

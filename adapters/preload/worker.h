@@ -12,8 +12,8 @@
 bool worker_start(void);
 /* The worker looks for what there is to do. Safe in signal handlers. */
 void worker_wake(void);
-/* The child of a fork has none. */
-void worker_forget(void);
+/* The child of a fork has none. @for_good: nor will it have one. */
+void worker_forget(bool for_good);
 
 /* ---- keeper.c ------------------------------------------------------------------------------ */
 
