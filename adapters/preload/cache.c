@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "adapters/preload/cache.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -9,8 +10,8 @@
 
 static CacheCalls calls;
 static atomic_bool loaded;
-static atomic_bool loading;
 static bool failed;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool load(void)
 {
@@ -25,18 +26,23 @@ static bool load(void)
 
 const CacheCalls *cache_calls(void)
 {
+    cache_lock();
     if (!loaded && !failed) {
-        loading = true;
         loaded = load();
         failed = !loaded;
-        loading = false;
     }
+    cache_unlock();
     return cache_calls_if_loaded();
 }
 
-bool cache_is_loading(void)
+void cache_lock(void)
 {
-    return loading;
+    (void)pthread_mutex_lock(&lock);
+}
+
+void cache_unlock(void)
+{
+    (void)pthread_mutex_unlock(&lock);
 }
 
 const CacheCalls *cache_calls_if_loaded(void)

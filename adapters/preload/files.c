@@ -189,13 +189,13 @@ void files_forget(int fd)
         fds[fd] = 0;
 }
 
-/* What the kernel knows by itself: fstat(2) might ask another host, or another process. */
 void files_forget_range(unsigned from, unsigned to)
 {
     for (unsigned fd = from; fd <= to && fd < (unsigned)fds_end; fd++)
         files_forget((int)fd);
 }
 
+/* What the kernel knows by itself: fstat(2) might ask another host, or another process. */
 bool files_is(int fd, const File *f)
 {
     struct statx st;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -59,6 +60,28 @@ static bool position_take(const File *f, int fd, size_t *len, off_t *ret)
     return true;
 }
 
+/* Whether the program may write where the first @len bytes go. Where it may not, the kernel fills
+ * what it can, and says EFAULT, and we would end in a signal. True also where the kernel does not
+ * tell: those since 5.14 do. */
+static bool can_fill(const struct iovec *iov, size_t len)
+{
+    static atomic_int tells; /* 0: it is not known yet */
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    if (tells == 0) {
+        uintptr_t own = (uintptr_t)&tells & ~(page - 1);
+        tells = madvise((void *)own, page, MADV_POPULATE_WRITE) == 0 ? 1 : -1; // NOLINT
+    }
+    for (; tells > 0 && len > 0; iov++) {
+        size_t part = iov->iov_len < len ? iov->iov_len : len;
+        uintptr_t from = (uintptr_t)iov->iov_base & ~(page - 1);
+        uintptr_t end = (uintptr_t)iov->iov_base + part;
+        if (part > 0 && madvise((void *)from, end - from, MADV_POPULATE_WRITE) < 0) // NOLINT
+            return false;
+        len -= part;
+    }
+    return true;
+}
+
 /* Reads @len bytes of @f from @at on. How many it has got. */
 static size_t fill(const File *f, const struct iovec *iov, off_t at, size_t len)
 {
@@ -91,7 +114,7 @@ static bool read_held(const File *f, int fd, const struct iovec *iov, off_t offs
     } else if ((off_t)len > f->size - offset) {
         len = (size_t)(f->size - offset);
     }
-    size_t done = fill(f, iov, at, len);
+    size_t done = can_fill(iov, len) ? fill(f, iov, at, len) : 0;
     if (done < len && offset == AT_POSITION)
         (void)lseek(fd, -(off_t)(len - done), SEEK_CUR);
     *ret = (ssize_t)done;

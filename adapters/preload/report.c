@@ -95,8 +95,8 @@ void report_at_exit(void)
         (void)atexit(report_write);
 }
 
-void report_forget(void)
+void report_forget(bool for_good)
 {
     sums.reads = sums.bytes = sums.uncached_reads = sums.uncached_bytes = sums.ns = 0;
-    written = false;
+    written = for_good;
 }

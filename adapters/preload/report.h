@@ -19,7 +19,7 @@ void report_file(const File *f);
 /* When the process ends, before what is at its end by now: the lines of all files, and the sums. */
 void report_at_exit(void);
 void report_write(void);
-/* The child of a fork begins at nothing. */
-void report_forget(void);
+/* The child of a fork begins at nothing. @for_good: and says nothing. */
+void report_forget(bool for_good);
 
 #endif

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "adapters/preload/cache.h"
 #include "adapters/preload/files.h"
 #include "adapters/preload/own.h"
 #include "adapters/preload/real.h"
@@ -31,6 +32,7 @@ static void here_make(void)
 
 static void fork_prepare(void)
 {
+    cache_lock();
     files_lock();
     parked_lock_all();
 }
@@ -39,13 +41,14 @@ static void fork_parent(void)
 {
     parked_unlock_all();
     files_unlock();
+    cache_unlock();
 }
 
 static void forget(bool for_good)
 {
     files_forget_all();
     worker_forget(for_good);
-    report_forget();
+    report_forget(for_good);
     if (here)
         *here = true;
 }
@@ -54,6 +57,7 @@ static void fork_child(void)
 {
     parked_abandon_all();
     parked_unlock_all();
+    cache_unlock();
     forget(false);
 }
 

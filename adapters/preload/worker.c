@@ -18,6 +18,7 @@
 #include "base/description.h"
 #include "base/os.h"
 #include "base/parked.h"
+#include "base/time.h"
 
 static sem_t work;
 static bool running; /* both threads, under the lock of all files */
@@ -116,7 +117,8 @@ static bool let_in(File *f, int rd, off_t size)
     return good;
 }
 
-#define PAUSE_NS 1000000000ull /* before what does not work now is tried again */
+/* Before what does not work now is tried again: nobody waits for us meanwhile. */
+#define PAUSE_NS (20 * NS_PER_MS)
 
 static void hold(File *f)
 {
@@ -136,7 +138,7 @@ static void hold(File *f)
         leave_plain(f, FILE_NEVER, REASON_NO_REGION, 0);
     } else if (!let_in(f, rd, st.st_size)) {
         (void)calls->cclose(rd);
-        leave_plain(f, FILE_PLAIN, REASON_BROKEN, PAUSE_NS);
+        leave_plain(f, FILE_PLAIN, REASON_BROKEN, 0); /* it waits as for any that was broken */
     }
 }
 
@@ -186,6 +188,6 @@ bool worker_start(void)
 
 void worker_forget(bool for_good)
 {
-    over |= for_good || cache_is_loading();
+    over |= for_good;
     running = false;
 }

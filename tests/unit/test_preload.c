@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -166,6 +167,29 @@ CASE(vectors__are_filled_in_order)
     volatile int none = -1;
     assert_int_equal(readv(fd, iov, none), -1);
     assert_int_equal(readv(fd, iov, 0), 0);
+    (void)close(fd);
+}
+
+/* The kernel fills what it can. */
+CASE(buffer__that_cannot_be_written_fails_as_ever)
+{
+    int fd = open_held(1);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *at = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(at != MAP_FAILED && munmap(at + page, page) == 0);
+    assert_int_equal(pread(fd, at + page - 16, 64, 0), 16);
+    assert_int_equal(lseek(fd, 160, SEEK_SET), 160);
+    assert_int_equal(read(fd, at + page, 64), -1);
+    assert_int_equal(errno, EFAULT);
+    assert_int_equal(lseek(fd, 0, SEEK_CUR), 160);
+    assert_int_equal(mprotect(at, page, PROT_READ), 0);
+    assert_int_equal(pread(fd, at, 64, 0), -1);
+    assert_int_equal(errno, EFAULT);
+    assert_int_equal(mprotect(at, page, PROT_READ | PROT_WRITE), 0);
+    assert_int_equal(pread(fd, at, page, BYTES - 32),
+                     32); /* no more than what there is is written */
+    assert_true(holds(fd));
+    assert_int_equal(munmap(at, page), 0);
     (void)close(fd);
 }
 
@@ -435,6 +459,26 @@ CASE(child__of_a_fork_has_a_cache_of_its_own)
     assert_int_equal(status, 0);
     read_at(fd, 1, 3);
     assert_true(holds(fd));
+    (void)close(fd);
+}
+
+/* It has the parent's memory, but neither its threads nor whole libraries. */
+CASE(child__of_a_raw_clone_reads_plainly)
+{
+    int fd = open_held(1), status;
+    for (int i = 0; i < 20; i++) {
+        pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+        if (pid == 0) {
+            uint64_t w;
+            bool right = true;
+            for (uint64_t k = 0; k < WORDS; k += 501) /* also what is not in local memory */
+                right &= pread(fd, &w, WORD, (off_t)(k * WORD)) == WORD && w == word(1, k);
+            _exit(right ? 0 : 1);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+    assert_true(holds(fd) && has_lease());
     (void)close(fd);
 }
 
