@@ -21,14 +21,13 @@
 #include <unistd.h>
 
 enum { BLOCK = 4096, WORDS = BLOCK / 8, BLOCKS = 600, READERS = 6, SPAN_MAX = 4, WAITS = 1 << 14 };
-enum { PAUSES_MIN = 2 }; /* of the writer's, in which the file is cached, however fast reads are */
 
 static const char *file, *mounted;
 static unsigned long reads_wanted;
 static atomic_ulong reads_done;
 /* What readers and writer share, in memory that two processes may share. */
 typedef struct Shared {
-    atomic_ulong writes_done, pauses;
+    atomic_ulong writes_done;
     atomic_bool over;
     atomic_ullong begun[BLOCKS], done[BLOCKS];
     unsigned waits;
@@ -158,9 +157,7 @@ static void *write_main(void *arg)
             break;
         }
         /* Now and then long enough that the file is cached again. */
-        bool pause = draw(&seed, 30) == 0;
-        (void)usleep(pause ? 1200000 : draw(&seed, 3000));
-        shared->pauses += pause;
+        (void)usleep(draw(&seed, 30) ? draw(&seed, 3000) : 1200000);
     }
     return NULL;
 }
@@ -207,7 +204,7 @@ static void *read_main(void *arg)
     uint64_t *words = aligned_alloc(BLOCK, SPAN_MAX * BLOCK); /* as O_DIRECT wants it */
     if (!words)
         die("memory");
-    while (reads_done < reads_wanted || shared->pauses < PAUSES_MIN) {
+    while (reads_done < reads_wanted) {
         int fd = open(mounted, O_RDONLY | O_CLOEXEC | (draw(&seed, 4) ? 0 : O_DIRECT));
         if (fd < 0)
             die(mounted);
