@@ -393,36 +393,31 @@ static void case_children(void)
  * up no writer. */
 static void case_orphan(void)
 {
-    for (int round = 0; round < 3; round++) {
-        int go[2], gone[2];
-        CHECK(pipe(go) == 0 && pipe(gone) == 0);
-        pid_t parent = fork();
-        if (parent == 0) { /* has no cache yet: a forked one runs itself for that */
-            char text[16], round_text[16],
-                *argv[] = {(char *)"awkward", (char *)path, (char *)"leave-behind", text,
-                           round_text,        NULL};
-            (void)snprintf(text, sizeof text, "%d", go[0]);
-            (void)snprintf(round_text, sizeof round_text, "%d", round);
-            (void)close(go[1]);
-            (void)close(gone[0]);
-            (void)execv("/proc/self/exe", argv);
-            _exit(1);
-        }
-        (void)close(go[0]);
-        (void)close(gone[1]);
-        int status;
-        CHECK(waitpid(parent, &status, 0) == parent && WIFSIGNALED(status));
-        change();
-        read_all(file);
-        (void)close(go[1]); /* it ends */
-        char byte;
-        CHECK(read(gone[0], &byte, 1) == 0);
+    int go[2], gone[2], status;
+    char byte;
+    CHECK(pipe(go) == 0 && pipe(gone) == 0);
+    pid_t parent = fork();
+    if (parent == 0) { /* a program of its own, which may have files cached */
+        char text[16],
+            *argv[] = {(char *)"awkward", (char *)path, (char *)"leave-behind", text, NULL};
+        (void)snprintf(text, sizeof text, "%d", go[0]);
+        (void)close(go[1]);
         (void)close(gone[0]);
+        (void)execv("/proc/self/exe", argv);
+        _exit(1);
     }
+    (void)close(go[0]);
+    (void)close(gone[1]);
+    CHECK(waitpid(parent, &status, 0) == parent && WIFSIGNALED(status));
+    change();
+    read_all(file);
+    (void)close(go[1]); /* it ends */
+    CHECK(read(gone[0], &byte, 1) == 0);
+    (void)close(gone[0]);
 }
 
 /* In the process that case_orphan() runs. */
-static void leave_behind(int until, int how)
+static void leave_behind(int until)
 {
     char byte;
     case_name = "leave-behind";
@@ -432,7 +427,7 @@ static void leave_behind(int until, int how)
     for (int round = 0; round < 4; round++)
         for (off_t at = 0; at < SIZE; at += 4096)
             CHECK(pread(file, buf, sizeof buf, at) == sizeof buf);
-    pid_t pid = how == 0 ? fork() : how == 1 ? _Fork() : raw_fork();
+    pid_t pid = fork();
     if (pid == 0) {
         (void)!read(until, &byte, 1);
         _exit(0);
@@ -602,8 +597,8 @@ int main(int argc, char **argv)
     path = argv[1];
     if (argc == 4 && strcmp(argv[2], "only") == 0)
         run_only(argv[3]);
-    if (argc == 5 && strcmp(argv[2], "leave-behind") == 0)
-        leave_behind(atoi(argv[3]), atoi(argv[4]));
+    if (argc == 4 && strcmp(argv[2], "leave-behind") == 0)
+        leave_behind(atoi(argv[3]));
     if (argc == 4 && strcmp(argv[2], "end") == 0)
         end_while_threads_read(atoi(argv[3]));
     if (argc == 3 && strcmp(argv[2], "user") == 0)
