@@ -43,7 +43,7 @@ was_cached() {
 truth() { preloaded 1M "$tests/truth" "$dir/file" "$dir/file" "$@" >"$work/truth.out" 2>"$work/truth.log"; }
 for apart in '' apart; do
   # shellcheck disable=SC2086 # nothing, or a word
-  while_hosts_die truth 60000 $apart || fail "a read was not true, of a writer ${apart:-of the same program}"
+  while_hosts_die truth 40000 $apart || fail "a read was not true, of a writer ${apart:-of the same program}"
   cat "$work/truth.out"
   was_cached "$work/truth.log"
 done
