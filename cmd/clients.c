@@ -140,6 +140,8 @@ void cmd_client_input(Manager *m, Session *session, const WireRequest *request)
         return;
     }
     c->heard_ns = m->now_ns;
+    if (!c->session || request->op == OP_ALIVE)
+        c->session = session;
     if (close_comes_early(m, request) || open_comes_early(m, request))
         return;
     enum RequestFate fate = cmd_admit(m, &c->replies, session, request);
@@ -154,6 +156,8 @@ void cmd_client_session_closed(Manager *m, const Session *session)
     CmdClient *c = cmd_client_find(m, &session->peer_id);
     if (!c)
         return;
+    if (c->session == session)
+        c->session = NULL;
     LIST_FOREACH(at, &c->tasks) {
         Task *t = CONTAINER_OF(at, Task, of_client);
         if (t->session == session)

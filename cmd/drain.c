@@ -123,6 +123,7 @@ static uint16_t drain_start(Manager *m, Host *h, const OpDrain *op)
         if (!cmd_drain_on(m, h))
             return STATUS_BUSY;
         cmd_tell_host(m, h, EVENT_HOST_BUSY, "drain begins: it gets no new regions");
+        cmd_drain_hurry(m, h);
     }
     h->drain.rate = op->rate;
     h->drain.drop = op->drop;

@@ -75,6 +75,20 @@ bool cmd_drain_on(Manager *m, Host *h)
     return true;
 }
 
+/* One that does not hear it has a keep-alive that tells it. So has an older one, which does nothing
+ * with a PING. */
+void cmd_drain_hurry(const Manager *m, const Host *h)
+{
+    static const WirePing ping = {.nonce = 1};
+    uint8_t out[WIRE_PAYLOAD_MAX];
+    const size_t len = wire_ping_encode(&ping, out);
+    for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = hmap_walk(&m->clients, n)) {
+        const CmdClient *c = CONTAINER_OF(n, CmdClient, by_id);
+        if (c->session && (c->moves.hosts & bit_of(h)))
+            m->sink.message(m->sink.ctx, c->session, WIRE_PING, out, len);
+    }
+}
+
 void cmd_drain_off(Manager *m, Host *h)
 {
     if (!h->drain.on)

@@ -173,6 +173,7 @@ typedef struct CmdClient {
     ListNode regions;                      /* Region.open.of_client */
     uint64_t regions_count, bytes, digest; /* of .regions */
     ListNode tasks;
+    Session *session;      /* of its keep-alives, or of a call before the first; NULL: none */
     uint64_t request_last; /* highest id of its requests so far */
     unsigned accused;      /* hosts that it reported, until ... */
     uint64_t accused_until_ns;
@@ -372,6 +373,8 @@ void cmd_drain_opened(const Region *r);
 void cmd_drain_unopened(const Region *r);
 /* False: too many are being drained. */
 bool cmd_drain_on(Manager *m, Host *h);
+/* All clients with regions there ask what to move at once, not with their next keep-alives. */
+void cmd_drain_hurry(const Manager *m, const Host *h);
 void cmd_drain_off(Manager *m, Host *h);
 /* It has sent MOVES of late. */
 bool cmd_client_asks(const Manager *m, const CmdClient *c);

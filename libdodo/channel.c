@@ -119,6 +119,19 @@ static void channel_goodbye(Channel *ch, Session *s, uint64_t now_ns)
     channel_forget(ch, s);
 }
 
+/* The manager has begun to drain a host where we have regions: the background asks which one. */
+static void channel_ping(Channel *ch, const Session *s)
+{
+    Client *c = ch->client;
+    if (s->peer_role != ROLE_CMD)
+        return;
+    client_lock(c);
+    c->moves.wanted = true;
+    if (!ch->background)
+        c->hooks.wake_background(c->hooks.ctx);
+    client_unlock(c);
+}
+
 static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_ns)
 {
     uint64_t epoch;
@@ -132,6 +145,8 @@ static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_n
         channel_data(ch, in->session, in->payload, in->payload_len, now_ns);
         return;
     }
+    if (in->type == WIRE_PING)
+        channel_ping(ch, in->session);
     Call *next;
     channel_stir(ch);
     for (Call *call = ch->calls; call; call = next) {

@@ -10,7 +10,7 @@ enum {
 };
 
 typedef struct Moves {
-    bool wanted; /* the manager said that there are such hosts, and was not asked which, */
+    bool wanted; /* the manager said that there may be such hosts, and was not asked which */
     uint64_t hosts[MOVES_MAX]; /* their epochs */
     unsigned hosts_count;
     uint64_t until_ns;      /* what it said holds so long */

@@ -127,6 +127,8 @@ static void message(void *ctx, Session *session, uint8_t type, const uint8_t *pa
     FUZZ_CHECK(session->up);
     if (type == WIRE_REQUEST) {
         note_request(w, session, payload, len);
+    } else if (type == WIRE_PING) {
+        FUZZ_CHECK(session->peer_role == ROLE_CLIENT);
     } else {
         FUZZ_CHECK(type == WIRE_REPLY);
         note_reply(w, payload, len);

@@ -718,6 +718,15 @@ void imd_start(uint64_t epoch)
     w.data = imd_data_new(&config, &env, &sink);
 }
 
+void manager_ping(void)
+{
+    static const WirePing ping = {.nonce = 1};
+    uint8_t out[WIRE_PAYLOAD_MAX];
+    const size_t len = wire_ping_encode(&ping, out);
+    for (Session *s = NULL; (s = endpoint_walk(w.manager, s));)
+        manager_send(w.manager, HOST_MANAGER, s, WIRE_PING, out, len);
+}
+
 static void second_stop(void)
 {
     if (!w.second.epoch)

@@ -192,6 +192,8 @@ void write_some(int rd, off_t at, size_t len, uint8_t value);
 
 void imd_start(uint64_t epoch);
 void imd_stop(void);
+/* A PING of the manager, in all sessions. */
+void manager_ping(void);
 void second_start(uint64_t epoch); /* in place of one that was there */
 /* Checks (@block_sum) would hide what most tests are there for. */
 void set_up_with(size_t file_bytes, BlockSumFn *block_sum);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Regions that are to leave a host soon: the program hears of it before its next keep-alive. */
+#include "libdodo/client.h"
+#include "tests/lib/case.h"
+#include "tests/unit/client_fixture.h"
+
+enum { LEN = 600000, SECOND_EPOCH = 990 };
+
+static int set_up_two(void **state)
+{
+    (void)state;
+    set_up_with(FILE_BYTES, NULL);
+    second_start(SECOND_EPOCH);
+    return 0;
+}
+
+#define CASE(name) TEST_WITH(name, set_up_two, tear_down)
+
+static int filled(void)
+{
+    int rd = open_at(LEN, 0, 0);
+    assert_true(rd >= 0);
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    return rd;
+}
+
+static void pass_ms(uint64_t ms)
+{
+    for (const uint64_t end = w.now + ms * NS_PER_MS; w.now < end;) {
+        const uint64_t until = min_u64(end, w.now + 100 * NS_PER_MS);
+        run_until(until); /* ends early when there is nothing to do */
+        w.now = max_u64(w.now, until);
+    }
+}
+
+/* Right after a keep-alive, so that the next one is far. */
+static void keep_alive(void)
+{
+    const unsigned before = w.alives;
+    for (unsigned i = 0; i < 100 && w.alives == before; i++)
+        pass_ms(100);
+    assert_int_equal(w.alives, before + 1);
+}
+
+CASE(ping__asks_for_moves_at_once)
+{
+    int rd = filled();
+    keep_alive();
+    const unsigned alives = w.alives, asked = w.moves_asked;
+    w.drained[0] = w.epoch;
+    w.drained_count = 1;
+    manager_ping();
+    pass_ms(1000);
+    assert_int_equal(w.alives, alives);
+    assert_in_range(w.moves_asked, asked + 1, asked + 2); /* for each session */
+    assert_int_equal(info(rd).address.epoch, SECOND_EPOCH);
+    assert_int_equal(info(rd).copies, 1);
+    w.imd_dead = true;
+    assert_reads_without_file(rd, LEN);
+}
+
+CASE(ping__of_a_manager_that_drains_nothing)
+{
+    int rd = filled();
+    keep_alive();
+    const unsigned asked = w.moves_asked;
+    manager_ping();
+    pass_ms(1000);
+    assert_in_range(w.moves_asked, asked + 1, asked + 2); /* for each session */
+    assert_int_equal(info(rd).address.epoch, w.epoch);
+    assert_int_equal(info(rd).copies, 1);
+}
