@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Taking a host out of service. An operator's tool says which one (OP_DRAIN). From then on it is
- * not chosen, clients hear with their keep-alives that they have regions there, ask for which hosts
- * that holds (OP_MOVES), and move them by openings and closings as ever. What is kept there for a
- * next run is dropped if the operator says so. It lasts until it is cancelled or the host goes. A
- * manager that starts again does not know of it: the tool tells it again. */
+ * not chosen; clients hear at once, and with their keep-alives, that they have regions there, ask
+ * for which hosts that holds (OP_MOVES), and move them by openings and closings as ever. What is
+ * kept there for a next run is dropped if the operator says so. It lasts until it is cancelled or
+ * the host goes. A manager that starts again does not know of it: the tool tells it again.
+ *
+ * An imd whose owner is back asks for the drain of its own host, and goes when it may. */
 #include "cmd/manager_private.h"
 
 #include <inttypes.h>
@@ -189,6 +191,42 @@ static uint16_t drain_do(Manager *m, const OpDrain *op, Host **ret_host)
         drain_cancel(m, h);
     return h->drain.lost ? STATUS_GONE : STATUS_OK;
 }
+
+/* ---- an owner who is back -------------------------------------------------------------------- */
+
+static bool room_elsewhere(const Manager *m, const Host *but)
+{
+    static const OpOpen open = {.len = WIRE_BLOCK_SIZE};
+    for (unsigned i = 0; i < m->slots_end; i++) {
+        const Host *h = m->slots[i];
+        if (h && h != but && m->rooms[true].of_slot[i] >= open.len && cmd_host_chosen(m, h, &open))
+            return true;
+    }
+    return false;
+}
+
+uint16_t cmd_drain_own(Manager *m, Host *h, const WireRequest *request, OpDrainReply *ret)
+{
+    OpDrain op;
+    if (wire_drain_decode(request->body, request->body_len, &op) != 0 || op.what != DRAIN_START)
+        return STATUS_INVALID;
+    if (h->leaving)
+        return STATUS_LEAVING;
+    if (!h->drain.on) {
+        if (!room_elsewhere(m, h))
+            return STATUS_NO_MEMORY;
+        if (!cmd_drain_on(m, h))
+            return STATUS_BUSY;
+        h->drain.rate = op.rate;
+        cmd_tell_host(m, h, EVENT_HOST_BUSY,
+                      "its owner is back: what was used last moves to other hosts");
+        cmd_drain_hurry(m, h);
+    }
+    *ret = cmd_drain_look(m, h);
+    return STATUS_OK;
+}
+
+/* ---- replies --------------------------------------------------------------------------------- */
 
 /* To do it again changes nothing, so that a repeat may as well be done again. */
 void cmd_drain(Manager *m, Session *session, const WireRequest *request)

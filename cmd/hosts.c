@@ -155,8 +155,9 @@ static void host_execute(Manager *m, Host *h, Session *session, const WireReques
 {
     uint8_t body[WIRE_BODY_MAX];
     OpBeatReply beat = {0};
+    OpDrainReply drain;
     uint16_t status;
-    bool has_body = request->op == OP_JOIN || request->op == OP_BEAT;
+    size_t n = 0;
 
     switch (request->op) {
     case OP_JOIN:
@@ -168,11 +169,17 @@ static void host_execute(Manager *m, Host *h, Session *session, const WireReques
     case OP_LISTING:
         status = host_listing(m, h, request);
         break;
+    case OP_DRAIN:
+        status = cmd_drain_own(m, h, request, &drain);
+        if (status == STATUS_OK)
+            n = wire_drain_reply_encode(&drain, body);
+        break;
     default:
         status = host_part(m, h, request);
         break;
     }
-    size_t n = has_body && status == STATUS_OK ? wire_beat_reply_encode(&beat, body) : 0;
+    if (status == STATUS_OK && (request->op == OP_JOIN || request->op == OP_BEAT))
+        n = wire_beat_reply_encode(&beat, body);
     cmd_reply(m, &h->replies, session, request->id, request->op, status, body, n);
 }
 
@@ -198,7 +205,7 @@ static bool join_is_valid(const Session *session, const WireRequest *request)
 static uint16_t host_admit(Manager *m, Session *session, const WireRequest *request,
                            Host **ret_host)
 {
-    if (request->op < OP_JOIN || request->op > OP_PART)
+    if ((request->op < OP_JOIN || request->op > OP_PART) && request->op != OP_DRAIN)
         return STATUS_DENIED;
     if (session->peer_epoch == 0)
         return STATUS_INVALID;

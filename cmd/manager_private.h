@@ -534,6 +534,8 @@ void cmd_owner_input(Manager *m, Session *session, const WireRequest *request);
 void cmd_moves(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
 void cmd_drain(Manager *m, Session *session, const WireRequest *request);
 OpDrainReply cmd_drain_look(const Manager *m, const Host *h);
+/* An imd asks for the drain of its own host. STATUS_OK: it is on, and so far. */
+uint16_t cmd_drain_own(Manager *m, Host *h, const WireRequest *request, OpDrainReply *ret);
 void cmd_drains_tick(Manager *m);
 /* The host leaves, and its regions are there yet. */
 void cmd_drain_parts(Host *h);

@@ -240,7 +240,7 @@ enum Op {
     OP_REPORT = 8,   /* client -> cmd */
     OP_EVENTS = 9,   /* tool -> cmd */
     OP_MOVES = 10,   /* client -> cmd */
-    OP_DRAIN = 11,   /* tool -> cmd */
+    OP_DRAIN = 11,   /* tool -> cmd; imd -> cmd */
     OP_REGIONS = 12, /* tool -> cmd */
     OP_TAKE = 13,    /* client -> cmd */
     OP_DRAINS = 14,  /* tool -> cmd */
@@ -483,11 +483,14 @@ typedef struct OpTakeReply {
 } OpTakeReply;
 
 /* Taking a host out of service: it gets no new regions, clients move those that they have there.
- * Any repetition is harmless. STATUS_GONE: the manager knows no such host. */
+ * Any repetition is harmless. STATUS_GONE: the manager knows no such host.
+ *
+ * An imd whose owner is back begins the drain of its own host, and asks so how far it is. An older
+ * manager answers DENIED; NO_MEMORY: no other host has room; BUSY: too many are drained. */
 enum DrainWhat { DRAIN_LOOK, DRAIN_START, DRAIN_CANCEL, DRAIN_WHAT_MAX };
 typedef struct OpDrain {
-    Addr host;     /* as in HostStatus */
-    uint8_t what;  /* enum DrainWhat */
+    Addr host;     /* as in HostStatus; kind ADDR_NONE: of the imd that asks */
+    uint8_t what;  /* enum DrainWhat; of an imd: START */
     uint8_t drop;  /* START: 1: kept regions there are freed */
     uint64_t rate; /* START: bytes a second that all clients together may copy; 0: no limit */
 } OpDrain;

@@ -332,8 +332,8 @@ static void rig_reply_to_peer(Rig *rig, const Sent *s)
         if (s->to != &imd->session || imd->deaf)
             continue;
         numbers_end(&imd->ids, reply.id);
-        assert_int_equal(reply.body_len > 0,
-                         (reply.op == OP_BEAT || reply.op == OP_JOIN) && reply.status == STATUS_OK);
+        const bool body = reply.op == OP_BEAT || reply.op == OP_JOIN || reply.op == OP_DRAIN;
+        assert_int_equal(reply.body_len > 0, body && reply.status == STATUS_OK);
         if ((reply.op == OP_BEAT || reply.op == OP_JOIN) && reply.status == STATUS_OK) {
             assert_int_equal(wire_beat_reply_decode(reply.body, reply.body_len, &beat), 0);
             imd->last_flags = beat.flags;

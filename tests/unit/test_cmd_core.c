@@ -21,7 +21,7 @@ TEST(input__role_decides)
                    {OP_STATUS, ROLE_TOOL},  {OP_HOST, ROLE_RMD},     {OP_REPORT, ROLE_CLIENT},
                    {OP_EVENTS, ROLE_TOOL},  {OP_MOVES, ROLE_CLIENT}, {OP_DRAIN, ROLE_TOOL},
                    {OP_REGIONS, ROLE_TOOL}, {OP_TAKE, ROLE_CLIENT},  {OP_DRAINS, ROLE_TOOL},
-                   {OP_COPIES, ROLE_TOOL}};
+                   {OP_COPIES, ROLE_TOOL},  {OP_DRAIN, ROLE_IMD}};
 
     for (uint16_t op = 0; op < OPS_MAX; op++) {
         for (uint8_t role = 0; role <= ROLE_MAX; role++) {

@@ -557,8 +557,6 @@ TEST(roles__others_may_not)
     size_t n = wire_drain_encode(&op, body);
     uint64_t id = client_request(rig, c, OP_DRAIN, body, n);
     assert_int_equal(rig_status(rig, &c->session, id), STATUS_DENIED);
-    id = rig_request(rig, &imd->session, &imd->ids, OP_DRAIN, body, n);
-    assert_int_equal(rig_status(rig, &imd->session, id), STATUS_DENIED);
     id = rig_request(rig, &rmd.session, &rmd.ids, OP_DRAIN, body, n);
     assert_int_equal(rig_status(rig, &rmd.session, id), STATUS_DENIED);
     const OpMoves moves_op = {.left_bytes = 0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A drain that is to be quick: its clients hear of it at once. */
+/* A drain that is to be quick: its clients hear of it at once; and an imd whose owner is back
+ * begins its own. */
 #include "cmd/manager_private.h"
 #include "tests/lib/case.h"
 #include "tests/unit/cmd_fixture_drain.h"
@@ -98,5 +99,127 @@ TEST(drain__tells_nobody_whose_session_has_ended)
     (void)drain(rig, leaves, DRAIN_START);
     assert_int_equal(pings(rig, from), 0);
     assert_int_equal(alive_flags(rig, c), ALIVE_MOVE);
+    rig_free(rig);
+}
+
+/* ---- an imd drains its own host -------------------------------------------------------------- */
+
+static uint64_t own_send(Rig *rig, FakeImd *imd, const OpDrain *op)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    const uint64_t id =
+        rig_request(rig, &imd->session, &imd->ids, OP_DRAIN, body, wire_drain_encode(op, body));
+    numbers_end(&imd->ids, id);
+    return id;
+}
+
+static const OpDrain own = {.what = DRAIN_START, .rate = 1000};
+
+static OpDrainReply own_drain(Rig *rig, FakeImd *imd)
+{
+    OpDrainReply ret;
+    WireReply reply;
+    assert_int_equal(rig_replies(rig, &imd->session, own_send(rig, imd, &own), &reply), 1);
+    assert_int_equal(reply.status, STATUS_OK);
+    assert_int_equal(wire_drain_reply_decode(reply.body, reply.body_len, &ret), 0);
+    return ret;
+}
+
+static uint16_t own_status(Rig *rig, FakeImd *imd)
+{
+    return rig_status(rig, &imd->session, own_send(rig, imd, &own));
+}
+
+TEST(own__begins_and_says_how_far_it_is)
+{
+    Rig *rig = rig_new();
+    FakeImd *leaves = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    const RegionAddress a = opened(rig, c, &open);
+    FakeImd *stays = imd_up(rig, 64 * KIB);
+    (void)alive_flags(rig, c);
+    const size_t from = rig->count;
+    OpDrainReply r = own_drain(rig, leaves);
+    assert_int_equal(r.epoch, epoch_of(leaves));
+    assert_int_equal(r.state, DRAIN_ON);
+    assert_int_equal(r.open_regions, 1);
+    assert_int_equal(r.clients, 1);
+    assert_int_equal(r.asking, 0);
+    assert_int_equal(pings_to(rig, &c->session, from), 1);
+
+    OpMovesReply m = moves(rig, c, 4 * KIB, 0, 0);
+    assert_int_equal(m.count, 1);
+    assert_int_equal(m.epochs[0], epoch_of(leaves));
+    assert_int_equal(m.rate, own.rate);
+    assert_int_equal(opened(rig, c, &open).epoch, epoch_of(stays));
+    assert_int_equal(own_drain(rig, leaves).asking, 1);
+    assert_int_equal(client_close(rig, c, &a, CLOSE_FREE, 1), STATUS_OK);
+    r = own_drain(rig, leaves);
+    assert_int_equal(r.open_regions + r.busy_regions + r.clients, 0);
+    assert_int_equal(drain(rig, leaves, DRAIN_LOOK).state, DRAIN_ON);
+    imd_part(rig, leaves);
+    rig_live(rig, 60);
+    rig_free(rig);
+}
+
+TEST(own__is_refused_where_no_other_host_has_room)
+{
+    Rig *rig = rig_new();
+    FakeImd *leaves = imd_up(rig, 64 * KIB), *other;
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    (void)opened(rig, c, &open);
+    assert_int_equal(own_status(rig, leaves), STATUS_NO_MEMORY);
+    assert_int_equal(drain(rig, leaves, DRAIN_LOOK).state, DRAIN_OFF);
+    other = imd_up(rig, 64 * KIB);
+    (void)drain(rig, other, DRAIN_START);
+    assert_int_equal(own_status(rig, leaves), STATUS_NO_MEMORY);
+    (void)drain(rig, other, DRAIN_CANCEL);
+    assert_int_equal(own_status(rig, leaves), STATUS_OK);
+    rig_free(rig);
+}
+
+/* What the operator has said of it stays. */
+TEST(own__beside_an_operators)
+{
+    Rig *rig = rig_new();
+    FakeImd *leaves = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    (void)opened(rig, c, &open);
+    (void)drain_with(rig, leaves, DRAIN_START, false, 500);
+    assert_int_equal(own_drain(rig, leaves).state, DRAIN_ON);
+    assert_int_equal(moves(rig, c, 4 * KIB, 0, 0).rate, 500);
+    rig_free(rig);
+}
+
+TEST(own__nothing_but_its_start_and_of_itself)
+{
+    Rig *rig = rig_new();
+    FakeImd *leaves = imd_up(rig, 64 * KIB), *other = imd_up(rig, 64 * KIB);
+    const OpDrain others = {.host = other->session.peer, .what = DRAIN_START};
+    const OpDrain cancel = {.what = DRAIN_CANCEL}, look = {.what = DRAIN_LOOK};
+    assert_int_equal(rig_status(rig, &leaves->session, own_send(rig, leaves, &cancel)),
+                     STATUS_INVALID);
+    assert_int_equal(rig_status(rig, &leaves->session, own_send(rig, leaves, &look)),
+                     STATUS_INVALID);
+    assert_int_equal(rig_status(rig, &leaves->session, own_send(rig, leaves, &others)), STATUS_OK);
+    assert_int_equal(drain(rig, other, DRAIN_LOOK).state, DRAIN_OFF);
+    assert_int_equal(drain(rig, leaves, DRAIN_LOOK).state, DRAIN_ON);
+    const uint64_t id = drain_send(rig, &own); /* a tool names the host */
+    assert_int_equal(rig_status(rig, &rig->tool, id), STATUS_GONE);
+    rig_free(rig);
+}
+
+TEST(own__comes_too_late)
+{
+    Rig *rig = rig_new();
+    FakeImd *leaves = imd_up(rig, 64 * KIB);
+    (void)imd_up(rig, 64 * KIB);
+    imd_part(rig, leaves);
+    assert_int_equal(own_status(rig, leaves), STATUS_LEAVING);
+    FakeImd *stranger = imd_new(rig, 64 * KIB);
+    assert_int_equal(own_status(rig, stranger), STATUS_UNKNOWN_PEER);
     rig_free(rig);
 }

@@ -471,7 +471,7 @@ TEST(ranges__drains_and_regions)
 {
     enum { HOST = 23, ENTRY = 12, USE = ENTRY + HOST + 12, OFFSET = USE + 18 };
     static const Patch patches[] = {
-        {"drain", "start", "no host", 0, "00 0000 00000000 00000000", false},
+        {"drain", "start", "of the one that asks", 0, "00 0000 00000000 00000000", true},
         {"drain", "start", "a look", HOST, "00", true},
         {"drain", "start", "a cancel", HOST, "02", true},
         {"drain", "start", "an unknown wish", HOST, "03", false},
