@@ -74,6 +74,12 @@ void imd_control_limit(ImdControl *c, uint64_t bytes, uint64_t now_ns);
 uint64_t imd_control_limit_bytes(const ImdControl *c);
 uint64_t imd_control_used_bytes(const ImdControl *c);   /* reserved */
 uint64_t imd_control_filled_bytes(const ImdControl *c); /* ... and filled */
+/* The owner is back: the manager is to have programs move their regions to other hosts, and is
+ * asked how far that is. */
+void imd_control_save(ImdControl *c, uint64_t now_ns);
+/* Nothing is left to move, or nothing moves: nobody does it, no other host has room, the manager is
+ * away. */
+bool imd_control_saved(const ImdControl *c);
 /* SIGTERM: no new regions, PART is sent; finished when it is answered or gave up. */
 void imd_control_leave(ImdControl *c, uint64_t now_ns);
 bool imd_control_finished(const ImdControl *c);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Our requests to the manager: JOIN when its session is up, BEATs with the hint and the digest,
- * LISTINGs when it wants to rebuild its directory, PART at the end. */
+ * LISTINGs when it wants to rebuild its directory, DRAIN when the owner is back, PART at the end.
+ */
 #include "imd/control_priv.h"
 
 #include <stdlib.h>
@@ -15,6 +16,11 @@
 /* Leaving is bounded: about five tries, then the manager learns it from our silence. */
 #define PART_RETRY_MAX_NS (400 * NS_PER_MS)
 #define PART_DEADLINE_NS (1500 * NS_PER_MS)
+/* How far our drain is, is asked so often. A manager that does not answer for so long is away. */
+#define DRAIN_ASK_NS (250 * NS_PER_MS)
+#define DRAIN_DEADLINE_NS NS_PER_S
+/* By then, who can move its regions has asked the manager for it, be it upon its keep-alive. */
+#define DRAIN_HEARD_NS (6 * NS_PER_S)
 
 /* ---- slots ---------------------------------------------------------------------------------- */
 
@@ -83,6 +89,68 @@ static void part_start(ImdControl *c, uint64_t now_ns)
     directory_hint(&c->directory, &m.hint);
     if (!slot_start(c, SLOT_PART, OP_PART, body, wire_part_encode(&m, body), &times, now_ns))
         c->parted = true;
+}
+
+/* ---- DRAIN ---------------------------------------------------------------------------------- */
+
+static void drain_start(ImdControl *c, uint64_t now_ns)
+{
+    static const OpDrain m = {.what = DRAIN_START};
+    uint8_t body[WIRE_BODY_MAX];
+    RequestTimes times = {.first_retry_ns = RETRY_FIRST_NS,
+                          .retry_max_ns = DRAIN_ASK_NS,
+                          .deadline_ns = DRAIN_DEADLINE_NS};
+    c->save.ask_ns = time_add(now_ns, DRAIN_ASK_NS);
+    c->save.over =
+        !slot_start(c, SLOT_DRAIN, OP_DRAIN, body, wire_drain_encode(&m, body), &times, now_ns);
+}
+
+/* Does anything move that is still here? */
+static bool drain_goes_on(const ImdControl *c, const OpDrainReply *r, uint64_t now_ns)
+{
+    const bool heard = now_ns >= time_add(c->save.begun_ns, DRAIN_HEARD_NS);
+    if (r->listed && r->open_regions + r->busy_regions == 0)
+        return false;
+    if (heard && r->asking == 0)
+        return false;
+    return !((heard || r->asking >= r->clients) && r->asking > 0 && r->refused >= r->asking);
+}
+
+static void drain_answered(ImdControl *c, const Request *r, uint64_t now_ns)
+{
+    OpDrainReply m;
+    c->save.over = r->status != STATUS_OK ||
+                   wire_drain_reply_decode(r->answer, r->answer_len, &m) != 0 ||
+                   !drain_goes_on(c, &m, now_ns);
+}
+
+static bool drain_asks(const ImdControl *c)
+{
+    return c->save.on && !c->save.over && !c->leaving;
+}
+
+static void drain_run(ImdControl *c, uint64_t now_ns)
+{
+    if (!drain_asks(c))
+        return;
+    if (!c->joined || c->directory.by_region.count == 0)
+        c->save.over = true;
+    else if (!c->slots[SLOT_DRAIN].on && now_ns >= c->save.ask_ns)
+        drain_start(c, now_ns);
+}
+
+void imd_control_save(ImdControl *c, uint64_t now_ns)
+{
+    if (c->save.on || c->leaving)
+        return;
+    c->save = (Save){.on = true, .begun_ns = now_ns, .ask_ns = now_ns};
+    control_trace(c, "saves of regions:", c->directory.by_region.count);
+    control_manager_run(c, now_ns);
+}
+
+bool imd_control_saved(const ImdControl *c)
+{
+    return c->save.on && c->save.over;
 }
 
 /* ---- LISTING -------------------------------------------------------------------------------- */
@@ -194,6 +262,8 @@ static void slot_answered(ImdControl *c, unsigned slot, uint64_t now_ns)
         rejoin(c, now_ns);
     else if (slot == SLOT_BEAT)
         beat_flags(c, r);
+    else if (slot == SLOT_DRAIN)
+        drain_answered(c, r, now_ns);
     else
         page_answered(c, r);
 }
@@ -257,6 +327,7 @@ void control_manager_part(ImdControl *c, uint64_t now_ns)
 {
     listing_end(c);
     slot_stop(c, SLOT_BEAT);
+    slot_stop(c, SLOT_DRAIN);
     if (c->up)
         part_after_join(c, now_ns);
     else
@@ -272,6 +343,8 @@ static void slot_given_up(ImdControl *c, unsigned slot, uint64_t now_ns)
         part_after_join(c, now_ns);
     else if (slot == SLOT_JOIN)
         c->next_ns = time_add(now_ns, c->config.beat_ns);
+    else if (slot == SLOT_DRAIN)
+        c->save.over = true;
     else if (slot >= SLOT_PAGE)
         listing_end(c); /* the digest will differ at the next BEAT too */
 }
@@ -316,6 +389,7 @@ void control_manager_run(ImdControl *c, uint64_t now_ns)
             join_start(c, now_ns);
     }
     listing_run(c, now_ns);
+    drain_run(c, now_ns);
     slots_run(c, now_ns);
 }
 
@@ -326,6 +400,8 @@ uint64_t control_manager_deadline(const ImdControl *c)
         t = c->next_ns;
     if (c->config.manager_dead_ns && c->joined && !c->leaving)
         t = min_u64(t, silence_deadline(&c->silence, c->config.manager_dead_ns));
+    if (drain_asks(c) && !c->slots[SLOT_DRAIN].on)
+        t = min_u64(t, c->save.ask_ns);
     for (unsigned i = 0; i < SLOT_MAX; i++)
         if (c->slots[i].on)
             t = min_u64(t, request_deadline(&c->slots[i].request));

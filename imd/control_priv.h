@@ -47,7 +47,14 @@ typedef struct Victims {
 } Victims;
 
 /* Our requests under way: one of each, and some pages. */
-enum { SLOT_JOIN, SLOT_BEAT, SLOT_PART, SLOT_PAGE, SLOT_MAX = SLOT_PAGE + LISTING_WINDOW };
+enum {
+    SLOT_JOIN,
+    SLOT_BEAT,
+    SLOT_PART,
+    SLOT_DRAIN,
+    SLOT_PAGE,
+    SLOT_MAX = SLOT_PAGE + LISTING_WINDOW
+};
 typedef struct Slot {
     bool on;
     Request request;
@@ -61,6 +68,12 @@ typedef struct Listing {
     uint64_t before;
     uint32_t list, pages, next_page, answered;
 } Listing;
+
+/* The drain of this host, for its owner. */
+typedef struct Save {
+    bool on, over;
+    uint64_t begun_ns, ask_ns; /* the next question */
+} Save;
 
 struct ImdControl {
     ImdControlConfig config;
@@ -84,6 +97,7 @@ struct ImdControl {
     Numbers ids;
     Slot slots[SLOT_MAX];
     Listing listing;
+    Save save;
     bool joined, lost; /* lost: it was silent for too long, and nobody has asked since */
     Silence silence;   /* of the manager */
     uint64_t next_ns;  /* of the next BEAT, or JOIN */

@@ -32,6 +32,12 @@ static void hurry_all(void *ctx, bool on, uint64_t now_ns)
     imd_threads_hurry(&imd->threads, on);
 }
 
+static void slow_down(void *ctx, uint64_t rate_bytes)
+{
+    Imd *imd = ctx;
+    imd_threads_slow(&imd->threads, rate_bytes);
+}
+
 static bool say_used(void *ctx, uint64_t used_bytes, uint64_t limit_bytes)
 {
     Imd *imd = ctx;
@@ -53,6 +59,8 @@ static void log_news(void *ctx, enum MemberNews news)
                                " fix=\"give --manager the address of cmd\""},
         [MEMBER_NONE_ACTIVE] = {LOG_LEVEL_WARN, "no_active_manager",
                                 " fix=\"see there why no lease is held\""},
+        [MEMBER_SAVES] = {LOG_LEVEL_INFO, "owner_back", " does=\"what was used last moves away\""},
+        [MEMBER_SAVED] = {LOG_LEVEL_INFO, "saved", "it leaves for its owner"},
         [MEMBER_OWNER_GONE] = {LOG_LEVEL_WARN, "owner_gone",
                                "fix=\"rmd has ended, and starts imd again\""},
         [MEMBER_OWNER_SILENT] = {LOG_LEVEL_WARN, "owner_silent",
@@ -79,6 +87,7 @@ ImdMemberSink imd_member_sink(Imd *imd)
                            .command = give_order,
                            .give_all_back = give_all_back,
                            .hurry = hurry_all,
+                           .slow = slow_down,
                            .used = say_used,
                            .news = log_news,
                            .ctx = imd};

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/time.h"
+#include "proto/rules.h"
 
 /* The HELLO's back-off starts again so often while cmd is silent. */
 static const uint64_t RECONNECT_NS = 5 * NS_PER_S;
@@ -100,8 +101,32 @@ static void report_use(ImdMember *m, uint64_t now_ns)
         owner_told(&m->owner, used, limit, m->sink.used(m->sink.ctx, used, limit), now_ns);
 }
 
+static void begin_to_leave(ImdMember *m, uint64_t now_ns)
+{
+    m->leaving = true;
+    m->leave_at_ns = time_add(now_ns, m->config.leave_deadline_ns);
+    hurry_up(m, true, now_ns);
+    imd_control_leave(m->control, now_ns);
+}
+
+static void leave_for(ImdMember *m, enum MemberNews why, uint64_t now_ns)
+{
+    if (m->leaving)
+        return;
+    news(m, why);
+    begin_to_leave(m, now_ns);
+}
+
+static void follow_save(ImdMember *m, uint64_t now_ns)
+{
+    const bool late = RULE(SAVE_ENDS) && now_ns >= m->save_until_ns;
+    if (m->saving && (late || imd_control_saved(m->control)))
+        leave_for(m, MEMBER_SAVED, now_ns);
+}
+
 static void settle(ImdMember *m, uint64_t now_ns)
 {
+    follow_save(m, now_ns);
     follow_joined(m, now_ns);
     complain(m, now_ns);
     report_use(m, now_ns);
@@ -167,38 +192,41 @@ void member_served(ImdMember *m, const Served *served)
 
 /* ---- rmd ------------------------------------------------------------------------------------- */
 
+static void lower(ImdMember *m, uint64_t limit, uint64_t now_ns)
+{
+    hurry_up(m, limit < imd_control_filled_bytes(m->control) || m->hurrying, now_ns);
+    imd_control_limit(m->control, limit, now_ns);
+}
+
+/* Memory comes back first: what is used least goes before anything is moved. */
+static void save(ImdMember *m, uint64_t now_ns)
+{
+    const OwnerSave *s = &m->owner.save;
+    if (!m->saving)
+        news(m, MEMBER_SAVES);
+    m->saving = true;
+    m->save_until_ns = time_add(now_ns, s->within_ns);
+    lower(m, s->bytes, now_ns);
+    m->sink.slow(m->sink.ctx, member_save_rate(s));
+    imd_control_save(m->control, now_ns);
+}
+
 enum OwnerEvent member_heard(ImdMember *m, const char *text, size_t len, uint64_t now_ns)
 {
     uint64_t limit;
     enum OwnerEvent event = owner_heard(&m->owner, text, len, &limit, now_ns);
-    if (event == OWNER_LIMIT) {
-        hurry_up(m, limit < imd_control_filled_bytes(m->control) || m->hurrying, now_ns);
-        imd_control_limit(m->control, limit, now_ns);
-    }
+    if (event == OWNER_LIMIT)
+        lower(m, limit, now_ns);
+    else if (event == OWNER_SAVE && !m->leaving)
+        save(m, now_ns);
     settle(m, now_ns);
     return event;
-}
-
-static void begin_to_leave(ImdMember *m, uint64_t now_ns)
-{
-    m->leaving = true;
-    m->leave_at_ns = time_add(now_ns, m->config.leave_deadline_ns);
-    hurry_up(m, true, now_ns);
-    imd_control_leave(m->control, now_ns);
-    settle(m, now_ns);
-}
-
-static void leave_for(ImdMember *m, enum MemberNews why, uint64_t now_ns)
-{
-    if (m->leaving)
-        return;
-    news(m, why);
-    begin_to_leave(m, now_ns);
 }
 
 void member_leave(ImdMember *m, uint64_t now_ns)
 {
     leave_for(m, MEMBER_LEAVES, now_ns);
+    settle(m, now_ns);
 }
 
 /* Without rmd nobody watches for the owner. */
@@ -206,6 +234,7 @@ void member_owner_gone(ImdMember *m, uint64_t now_ns)
 {
     m->owner.on = false;
     leave_for(m, MEMBER_OWNER_GONE, now_ns);
+    settle(m, now_ns);
 }
 
 /* ---- the clock ------------------------------------------------------------------------------- */
@@ -223,6 +252,8 @@ uint64_t member_deadline(const ImdMember *m)
     t = min_u64(t, owner_silent_at(m));
     if (m->leaving)
         return min_u64(t, m->leave_at_ns);
+    if (m->saving && RULE(SAVE_ENDS))
+        t = min_u64(t, m->save_until_ns);
     return m->joined ? t : min_u64(t, m->unheard_ns);
 }
 

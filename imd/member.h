@@ -21,7 +21,9 @@ enum MemberNews {
     MEMBER_UNHEARD,      /* the manager has not taken us for a while */
     MEMBER_NO_MANAGER,   /* who answers at its address is something else */
     MEMBER_NONE_ACTIVE,  /* all managers that answer stand by, for a while */
-    MEMBER_LEAVES,       /* as asked */
+    MEMBER_SAVES,        /* the owner is back: what was used last moves to other hosts */
+    MEMBER_LEAVES,       /* as asked; from here on: why we leave */
+    MEMBER_SAVED,        /* that is done, or its time is over */
     MEMBER_OWNER_GONE,   /* rmd has hung up: we leave */
     MEMBER_OWNER_SILENT, /* rmd hangs: we leave */
     MEMBER_NEWS_MAX
@@ -36,6 +38,8 @@ typedef struct ImdMemberSink {
     void (*give_all_back)(void *ctx);
     /* All threads work for the owner, who waits for memory, or for nobody in particular again. */
     void (*hurry)(void *ctx, bool on, uint64_t now_ns);
+    /* From now on no more than that a second goes over the network. */
+    void (*slow)(void *ctx, uint64_t rate_bytes);
     /* To rmd, which does not always listen: false. */
     bool (*used)(void *ctx, uint64_t used_bytes, uint64_t limit_bytes);
     void (*news)(void *ctx, enum MemberNews news);
@@ -60,6 +64,8 @@ typedef struct ImdMember {
     bool joined;         /* as last reported */
     uint64_t unheard_ns; /* of the next report of it, while not joined */
     bool hurrying;
+    bool saving;
+    uint64_t save_until_ns;
     bool leaving;
     unsigned threads_left; /* have said good-bye */
     uint64_t leave_at_ns;
@@ -89,7 +95,16 @@ void member_closed(ImdMember *m, const Session *s);
 /* A command is over: 0 or -ENOMEM of an IMD_ADD. An IMD_LEAVE is, when its thread has said
  * good-bye. */
 void member_done(ImdMember *m, const ImdCommand *command, int result, uint64_t now_ns);
-/* A message of rmd's. OWNER_RELOAD: @m's owner.reload says what it has read. */
+/* The owner is back, and so much is to be saved: in all that time no more than some times as much
+ * goes over his network, reads of programs included. */
+static inline uint64_t member_save_rate(const OwnerSave *s)
+{
+    enum { TIMES = 4, RATE_MIN = 8 << 20 }; /* programs give up a host that is too slow */
+    const double rate = (double)s->bytes * TIMES * 1e9 / (double)(s->within_ns + 1);
+    return rate < RATE_MIN ? RATE_MIN : rate < 1e15 ? (uint64_t)rate : (uint64_t)1e15;
+}
+/* A message of rmd's. OWNER_RELOAD: @m's owner.reload says what it has read. OWNER_ASKS: rmd is to
+ * be answered. */
 enum OwnerEvent member_heard(ImdMember *m, const char *text, size_t len, uint64_t now_ns);
 /* rmd hung up. */
 void member_owner_gone(ImdMember *m, uint64_t now_ns);

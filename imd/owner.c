@@ -61,22 +61,39 @@ bool owner_parse_reload(const char *text, size_t len, OwnerReload *ret)
     return true;
 }
 
-static bool is_beat(const char *text, size_t len)
+bool owner_parse_save(const char *text, size_t len, OwnerSave *ret)
 {
-    return len == 4 && memcmp(text, "beat", len) == 0;
+    uint64_t bytes, ms;
+    if (!take_word(&text, &len, "save ") || !take_number(&text, &len, &bytes) ||
+        !take_word(&text, &len, " ") || !take_number(&text, &len, &ms) || len > 0 ||
+        ms > UINT64_MAX / NS_PER_MS)
+        return false;
+    *ret = (OwnerSave){.bytes = bytes, .within_ns = ms * NS_PER_MS};
+    return true;
+}
+
+static bool is(const char *text, size_t len, const char *word)
+{
+    return take_word(&text, &len, word) && len == 0;
 }
 
 enum OwnerEvent owner_heard(Owner *o, const char *text, size_t len, uint64_t *ret_limit,
                             uint64_t now_ns)
 {
     o->heard_ns = now_ns;
-    if (is_beat(text, len)) {
+    if (is(text, len, "beat")) {
         o->beats = true;
         return OWNER_BEAT;
     }
     if (owner_parse_limit(text, len, ret_limit)) {
         o->reach = true;
         return OWNER_LIMIT;
+    }
+    if (is(text, len, "saves?"))
+        return OWNER_ASKS;
+    if (owner_parse_save(text, len, &o->save)) {
+        o->reach = true;
+        return OWNER_SAVE;
     }
     return owner_parse_reload(text, len, &o->reload) ? OWNER_RELOAD : OWNER_UNKNOWN;
 }

@@ -6,6 +6,10 @@
  * has read its own files again. imd says "ready epoch=HEX pool=BYTES" once, then "used BYTES limit
  * BYTES" when a limit is reached, and once a second while that changes.
  *
+ * "save BYTES MS": the owner is back. No more than so many bytes stay in use, programs are to move
+ * these to other hosts, and imd leaves when that is done, or after so many milliseconds. rmd says
+ * it to an imd that has answered its "saves?" with "saves": an older one knows neither.
+ *
  * imd leaves when rmd hangs up, or falls silent for long after it has begun to beat. Pure. */
 #ifndef DODO_IMD_OWNER_H
 #define DODO_IMD_OWNER_H
@@ -23,6 +27,11 @@ typedef struct OwnerReload {
     char manager[OWNER_TEXT_MAX]; /* where it may be; empty: where it was */
 } OwnerReload;
 
+/* How the owner's return is to go. */
+typedef struct OwnerSave {
+    uint64_t bytes, within_ns;
+} OwnerSave;
+
 typedef struct Owner {
     bool on;                          /* there is one */
     bool reach;                       /* a limit was given, and was not reported as reached yet */
@@ -32,10 +41,19 @@ typedef struct Owner {
     bool beats;                       /* it says that it is there, again and again */
     uint64_t heard_ns;                /* anything */
     OwnerReload reload;               /* the last one */
+    OwnerSave save;                   /* likewise */
 } Owner;
 
-/* A message came. OWNER_LIMIT: with the limit. OWNER_RELOAD: @o's reload is new. */
-enum OwnerEvent { OWNER_BEAT, OWNER_LIMIT, OWNER_RELOAD, OWNER_UNKNOWN };
+/* A message came. OWNER_LIMIT: with the limit. OWNER_RELOAD, OWNER_SAVE: @o's is new. OWNER_ASKS:
+ * whether we know OWNER_SAVE. */
+enum OwnerEvent {
+    OWNER_BEAT,
+    OWNER_LIMIT,
+    OWNER_RELOAD,
+    OWNER_SAVE,
+    OWNER_ASKS,
+    OWNER_UNKNOWN,
+};
 enum OwnerEvent owner_heard(Owner *o, const char *text, size_t len, uint64_t *ret_limit,
                             uint64_t now_ns);
 /* When rmd will have been silent for @silence_ns, if nothing more comes; TIME_NEVER: it need not
@@ -49,6 +67,8 @@ void owner_told(Owner *o, uint64_t used_bytes, uint64_t limit_bytes, bool listen
 
 /* "limit BYTES", the whole of the @len bytes. */
 bool owner_parse_limit(const char *text, size_t len, uint64_t *ret);
+/* "save BYTES MS", likewise. */
+bool owner_parse_save(const char *text, size_t len, OwnerSave *ret);
 /* "reload LEVEL BYTES PACKETS" and perhaps " MANAGER", likewise. */
 bool owner_parse_reload(const char *text, size_t len, OwnerReload *ret);
 

@@ -51,6 +51,12 @@ void owner_socket_ready(int fd, uint64_t epoch, uint64_t pool_bytes)
         log_event(LOG_LEVEL_WARN, "owner_deaf", "message=ready");
 }
 
+void owner_socket_saves(int fd)
+{
+    if (!say(fd, "saves"))
+        log_event(LOG_LEVEL_WARN, "owner_deaf", "message=saves");
+}
+
 bool owner_socket_used(int fd, uint64_t used_bytes, uint64_t limit_bytes)
 {
     return say(fd, "used %" PRIu64 " limit %" PRIu64, used_bytes, limit_bytes);
@@ -81,7 +87,9 @@ void imd_close_owner(Imd *imd)
 static void take_word(Imd *imd, const char *text, size_t len, uint64_t now_ns)
 {
     enum OwnerEvent event = member_heard(&imd->member, text, len, now_ns);
-    if (event == OWNER_LIMIT)
+    if (event == OWNER_ASKS)
+        owner_socket_saves(imd->owner);
+    if (event == OWNER_LIMIT || event == OWNER_SAVE)
         priority_group(imd->member.hurrying, now_ns); /* rmd may have thought otherwise */
     if (event == OWNER_RELOAD)
         imd_ask_reloader(imd, true);

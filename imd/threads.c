@@ -59,12 +59,26 @@ void imd_threads_hurry(const ImdThreads *t, bool on)
         imd_thread_hurry(&t->of[i], on);
 }
 
+static void set_pace(ImdThreads *t)
+{
+    const uint64_t least = t->rate_bytes < t->slow_bytes ? t->rate_bytes : t->slow_bytes;
+    pace_set(&t->pace, least ? least : t->rate_bytes + t->slow_bytes, t->rate_packets);
+}
+
+void imd_threads_slow(ImdThreads *t, uint64_t rate_bytes)
+{
+    t->slow_bytes = rate_bytes;
+    set_pace(t);
+}
+
 void imd_threads_reload(ImdThreads *t, const ClusterKeys *keys, uint64_t rate_bytes,
                         uint64_t rate_packets)
 {
     for (unsigned i = 0; i < t->count; i++)
         imd_thread_reload(&t->of[i], keys, pace_bytes(rate_bytes));
-    pace_set(&t->pace, rate_bytes, rate_packets);
+    t->rate_bytes = rate_bytes;
+    t->rate_packets = rate_packets;
+    set_pace(t);
 }
 
 /* ---- what they tell -------------------------------------------------------------------------- */
@@ -95,6 +109,8 @@ int imd_threads_init(ImdThreads *t, const ImdOptions *o, char error[CONFIG_ERROR
         (void)snprintf(error, CONFIG_ERROR_MAX, "cannot make an eventfd: %s", strerror(-res));
         return res;
     }
+    t->rate_bytes = o->rate_bytes;
+    t->rate_packets = o->rate_packets;
     pace_init(&t->pace, o->rate_bytes, o->rate_packets);
     t->of = g_new0(ImdThread, o->threads);
     return 0;

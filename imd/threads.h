@@ -13,8 +13,9 @@ typedef struct ImdThreads {
     unsigned count;
     ImdThread *of;
     Purger purger;
-    Mailbox done; /* orders that were carried out */
-    Pace pace;    /* of all together */
+    Mailbox done;                                  /* orders that were carried out */
+    Pace pace;                                     /* of all together */
+    uint64_t rate_bytes, rate_packets, slow_bytes; /* as set; ... and for a while; 0: no cap */
 } ImdThreads;
 
 typedef struct ImdThreadsConfig {
@@ -37,6 +38,8 @@ void imd_threads_give_all_back(ImdThreads *t);
 void imd_threads_hurry(const ImdThreads *t, bool on);
 void imd_threads_reload(ImdThreads *t, const ClusterKeys *keys, uint64_t rate_bytes,
                         uint64_t rate_packets);
+/* No more than that a second from now on, whatever else is set. */
+void imd_threads_slow(ImdThreads *t, uint64_t rate_bytes);
 void imd_threads_served(const ImdThreads *t, Served *ret);
 void imd_threads_counts(const ImdThreads *t, ImdMetrics *sum);
 void imd_threads_stop(ImdThreads *t);

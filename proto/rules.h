@@ -57,7 +57,8 @@
     X(HEAL_CHECKED, "a copy is healed only with what is proven to be the file's")             \
     X(GIVEN_UP, "an answer from before a discard does not make a block filled")               \
     X(MOVE_WHOLE, "a copy leaves a host only when another one has all that it has")           \
-    X(HEAL_FILLED, "a copy is healed only with blocks that the other one has filled")
+    X(HEAL_FILLED, "a copy is healed only with blocks that the other one has filled")         \
+    X(SAVE_ENDS, "an imd whose owner is back leaves in time, whatever still moves")
 
 enum DodoRule {
 #define X(name, text) DODO_RULE_##name,

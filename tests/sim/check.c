@@ -72,6 +72,9 @@ static void check_imd(World *w, ImdNode *n)
     if (n->leaving && !n->paused &&
         world_now(w) > n->left_ns + w->p.leave_deadline_ns + 100 * NS_PER_MS)
         violate(w, "imd%u: does not end though it was asked to leave", n->index);
+    if (n->save_by_ns && !n->leaving && !n->paused &&
+        world_now(w) > max_u64(n->save_by_ns, n->silent_ns) + 100 * NS_PER_MS)
+        violate(w, "imd%u: is there for longer than its owner allows", n->index);
     sim_heap_enter(was);
 }
 

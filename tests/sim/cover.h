@@ -102,6 +102,8 @@
     X(GIVEN_BACK, 1, "host gave the memory of a region back")                           \
     X(OWNERS_TOLD, 1, "monitor told the manager of its host")                           \
     X(RECLAIMED, 1, "owner came back, his host was reclaimed")                          \
+    X(SAVES, 0, "... while what was used last moved away")                              \
+    X(SAVED_ALL, 0, "... until nothing was left there")                                 \
     X(EXTENTS_GONE, 1, "extents unfilled, for the owner")                               \
     X(FILLS_NO_ROOM, 1, "fills refused: the owner needs the memory")                    \
     X(LIMITED, 1, "owner made a host's pool smaller")                                   \

@@ -104,6 +104,13 @@ static void sink_hurry(void *ctx, bool on, uint64_t now_ns)
     story(n->world, "imd%u %s", n->index, on ? "hurries" : "need not hurry any more");
 }
 
+static void sink_slow(void *ctx, uint64_t rate_bytes)
+{
+    ImdNode *n = ctx;
+    const uint64_t cap = n->world->p.cap_bytes;
+    pace_set(&n->pace, cap && cap < rate_bytes ? cap : rate_bytes, n->world->p.cap_packets);
+}
+
 static bool sink_used(void *ctx, uint64_t used_bytes, uint64_t limit_bytes)
 {
     ImdNode *n = ctx;
@@ -117,12 +124,24 @@ static bool sink_used(void *ctx, uint64_t used_bytes, uint64_t limit_bytes)
 
 static void sink_news(void *ctx, enum MemberNews news)
 {
-    static const char *const texts[MEMBER_NEWS_MAX] = {
-        "has joined",       "is to join again",       "lost the manager",
-        "finds no manager", "finds somebody else",    "finds managers that stand by",
-        "leaves",           "leaves: nobody watches", "leaves: the monitor is silent"};
+    static const char *const texts[MEMBER_NEWS_MAX] = {"has joined",
+                                                       "is to join again",
+                                                       "lost the manager",
+                                                       "finds no manager",
+                                                       "finds somebody else",
+                                                       "finds managers that stand by",
+                                                       "saves",
+                                                       "leaves",
+                                                       "leaves: all is saved that can be",
+                                                       "leaves: nobody watches",
+                                                       "leaves: the monitor is silent"};
     ImdNode *n = ctx;
     story(n->world, "  imd%u %s", n->index, texts[news]);
+    if (news != MEMBER_SAVED)
+        return;
+    n->leaving = true;
+    n->left_ns = world_now(n->world);
+    cover_add(n->world, COVER_SAVED_ALL, imd_control_regions(n->member.control) == 0);
 }
 
 static void imd_gone(ImdNode *n);
@@ -235,6 +254,7 @@ static void control_start(ImdNode *n)
                                 .command = sink_command,
                                 .give_all_back = sink_give_all_back,
                                 .hurry = sink_hurry,
+                                .slow = sink_slow,
                                 .used = sink_used,
                                 .news = sink_news,
                                 .ctx = n};
@@ -297,7 +317,7 @@ void imd_start(ImdNode *n)
         abort();
     fill_pool(n);
     sim_timer_init(&n->timer, w->net, &n->life, timer_fired, n);
-    n->reported_used = n->reported_limit = 0;
+    n->reported_used = n->reported_limit = n->save_by_ns = 0;
     SimHeap *was = sim_heap_enter(&n->heap);
     control_start(n);
     for (unsigned i = 0; i < w->p.imd_threads; i++)
@@ -394,6 +414,26 @@ void imd_limit(ImdNode *n, uint64_t bytes)
     if (imd_control_limit_bytes(n->member.control) / POOL_ALIGN !=
         min_u64(bytes, n->world->p.pool_bytes) / POOL_ALIGN)
         violate(n->world, "imd%u does not keep to its limit", n->index);
+    sim_heap_enter(was);
+    control_step(n);
+}
+
+void imd_save(ImdNode *n, uint64_t bytes)
+{
+    const uint64_t within_ns = n->world->p.save_within_ns;
+    if (!n->running || n->paused || n->leaving)
+        return;
+    story(n->world, "imd%u may save %llu bytes", n->index, (unsigned long long)bytes);
+    cover(n->world, COVER_SAVES);
+    n->save_by_ns = world_now(n->world) + within_ns;
+    SimHeap *was = sim_heap_enter(&n->heap);
+    char text[OWNER_TEXT_MAX];
+    int len = snprintf(text, sizeof text, "save %llu %llu", (unsigned long long)bytes,
+                       (unsigned long long)(within_ns / NS_PER_MS));
+    if (member_heard(&n->member, text, (size_t)len, imd_now(n)) != OWNER_SAVE)
+        violate(n->world, "imd%u does not understand what it may save", n->index);
+    if (imd_control_limit_bytes(n->member.control) > bytes)
+        violate(n->world, "imd%u keeps more than it may save", n->index);
     sim_heap_enter(was);
     control_step(n);
 }

@@ -65,6 +65,7 @@ typedef struct ImdNode {
     uint64_t allocs_seen, reopens_seen, adds_done, reopens_done;
     uint64_t reported_used, reported_limit; /* to its monitor */
     uint64_t left_ns;                       /* when it was asked to leave */
+    uint64_t save_by_ns;                    /* its owner is back: it leaves by then; 0: he is not */
 } ImdNode;
 
 /* imd_held.c */
@@ -85,6 +86,7 @@ void imd_crash(ImdNode *n);
 void imd_stop(ImdNode *n); /* the seed is over */
 void imd_leave(ImdNode *n);
 void imd_limit(ImdNode *n, uint64_t bytes);
+void imd_save(ImdNode *n, uint64_t bytes);
 void imd_pause(ImdNode *n);
 void imd_resume(ImdNode *n);
 uint64_t imd_now(const ImdNode *n);

@@ -146,6 +146,13 @@ static void come_and_go(SimOwner *o, uint64_t now)
     }
     if (n->paused || n->leaving || n->running == !o->busy)
         return;
+    /* Mostly there is time for what was used last. Sometimes there is not, after all. */
+    const bool saves = n->save_by_ns != 0;
+    if (o->busy && w->p.save_within_ns && (saves || sim_rng_below(r, 8)) && sim_rng_below(r, 64)) {
+        if (!saves)
+            imd_save(n, some_limit(w, n));
+        return;
+    }
     if (!o->busy)
         imd_start(n);
     else if (sim_rng_below(r, 2))
@@ -219,6 +226,8 @@ void owners_heal(World *w)
 {
     for (unsigned i = 0; i < w->p.imds; i++) {
         w->owners[i].busy = false;
+        if (w->imds[i].save_by_ns)
+            imd_leave(&w->imds[i]); /* and start again */
         if (w->p.limit_every_ns != TIME_NEVER)
             imd_limit(&w->imds[i], UINT64_MAX);
     }

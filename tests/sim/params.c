@@ -4,10 +4,10 @@
 #include "tests/sim/params_copies.h"
 
 static const char *const names[SCENARIO_COUNT] = {
-    "general",  "calm",     "pauses",  "amnesia", "retain",  "contention", "file",
-    "hosts",    "churn",    "end",     "silence", "reclaim", "crashes",    "large",
-    "stripes",  "silent",   "writers", "seconds", "offers",  "trickle",    "capped",
-    "managers", "pressure", "mirrors", "copies",  "drains",  "carries",    "shares"};
+    "general", "calm",    "pauses",  "amnesia", "retain",  "contention", "file",     "hosts",
+    "churn",   "end",     "silence", "reclaim", "crashes", "large",      "stripes",  "silent",
+    "writers", "seconds", "offers",  "trickle", "capped",  "managers",   "pressure", "mirrors",
+    "copies",  "drains",  "carries", "shares",  "saves"};
 
 const char *scenario_name(unsigned scenario)
 {
@@ -664,7 +664,8 @@ void params_choose(Params *p, uint64_t seed, int scenario)
         [SCENARIO_CAPPED] = scenario_capped,     [SCENARIO_MANAGERS] = scenario_managers,
         [SCENARIO_PRESSURE] = scenario_pressure, [SCENARIO_MIRRORS] = params_mirrors,
         [SCENARIO_COPIES] = params_copies,       [SCENARIO_DRAINS] = params_drains,
-        [SCENARIO_CARRIES] = params_carries,     [SCENARIO_SHARES] = params_shares};
+        [SCENARIO_CARRIES] = params_carries,     [SCENARIO_SHARES] = params_shares,
+        [SCENARIO_SAVES] = params_drains};
     if (p->scenario == SCENARIO_CALM) {
         make_calm(p);
         p->calm_manager = true;
@@ -677,6 +678,7 @@ void params_choose(Params *p, uint64_t seed, int scenario)
     params_choose_mirrors(p, seed);
     params_choose_drains(p, seed);
     params_choose_shares(p, seed);
+    params_choose_saves(p, seed);
     choose_writers(p, seed);
     shells_choose(p, seed);
     if (p->scenario != SCENARIO_CONTENTION && p->think_ns < 50 * NS_PER_US)

@@ -72,6 +72,7 @@ enum Scenario {
     SCENARIO_DRAINS,   /* hosts are taken out of service, and open regions leave them */
     SCENARIO_CARRIES,  /* ... and regions that are kept for a next run */
     SCENARIO_SHARES,   /* processes of a host that read the same */
+    SCENARIO_SAVES,    /* what was used last moves away from hosts whose owners come back */
     SCENARIO_COUNT
 };
 
@@ -162,6 +163,7 @@ typedef struct Params {
     bool checked;              /* clients check what hosts return */
     uint64_t lie_every_ns;     /* bits of a host's pool flip; TIME_NEVER: never */
     uint64_t reclaim_every_ns; /* owners come back and go again; TIME_NEVER: never */
+    uint64_t save_within_ns;   /* ... so long what was used last may move away; 0: not at all */
     uint64_t drain_every_ns;   /* a host is drained, or is wanted again; TIME_NEVER: none is */
     unsigned drains_max;       /* hosts at once */
     uint64_t drain_rate;       /* bytes a second; 0: no limit */

@@ -175,3 +175,19 @@ void params_choose_drains(Params *p, uint64_t seed)
     if (sim_rng_below(r, 2)) /* a stale copy shows where nothing checks it */
         p->checked = p->lie_every_ns != TIME_NEVER;
 }
+
+/* Owners come back and go, beside all else that drains have. */
+void params_choose_saves(Params *p, uint64_t seed)
+{
+    SimRng rng, *r = &rng;
+    sim_rng_init(r, seed, 0x736176);
+    if (p->scenario != SCENARIO_SAVES)
+        return;
+    p->give_back = p->owners = true;
+    p->reclaim_every_ns = sim_rng_spread(r, 300, 3000) * NS_PER_MS;
+    p->save_within_ns = sim_rng_spread(r, 100, 3000) * NS_PER_MS;
+    p->mirror_ppm = sim_rng_below(r, 3) ? 0 : (uint32_t)sim_rng_below(r, 1000000);
+    p->stripe_ppm = sim_rng_below(r, 2) ? 0 : (uint32_t)sim_rng_below(r, 900000);
+    if (sim_rng_below(r, 2))
+        p->limit_every_ns = TIME_NEVER;
+}

@@ -22,5 +22,6 @@ void params_choose_shares(Params *p, uint64_t seed);
 /* ... and what has random numbers of its own. */
 void params_choose_mirrors(Params *p, uint64_t seed);
 void params_choose_drains(Params *p, uint64_t seed);
+void params_choose_saves(Params *p, uint64_t seed);
 
 #endif
