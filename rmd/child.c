@@ -149,6 +149,8 @@ __attribute__((noreturn)) static void become_imd(const Child *c, GStrv arguments
     _exit(EXIT_EXEC);
 }
 
+static void ask_whether_it_saves(const Child *c);
+
 /* ---- starting -------------------------------------------------------------------------------- */
 
 static int watch(const Child *c, int fd)
@@ -230,6 +232,7 @@ int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes)
     (void)close(pair[1]);
     if (res == 0) {
         watch_over(c);
+        ask_whether_it_saves(c);
         return 0;
     }
     if (c->pid) {
@@ -281,20 +284,43 @@ void child_remind(Child *c)
         child_limit(c, c->limit_bytes);
 }
 
+static bool say(const Child *c, const char *text, int len)
+{
+    return c->channel >= 0 && len < MESSAGE_MAX &&
+           send(c->channel, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) == len;
+}
+
+bool child_save(Child *c, uint64_t bytes, uint64_t within_ns)
+{
+    char text[MESSAGE_MAX];
+    const uint64_t ms = within_ns / NS_PER_MS;
+    int len = snprintf(text, sizeof text, "save %" PRIu64 " %" PRIu64, bytes, ms);
+    c->limit_bytes = bytes;
+    c->untold = false;
+    if (bytes < c->used_bytes)
+        hurry(c);
+    return say(c, text, len);
+}
+
 bool child_reload(Child *c, const RmdOptions *o)
 {
     char text[MESSAGE_MAX];
     int len = snprintf(text, sizeof text, "reload %d %" PRIu64 " %" PRIu64 " %s",
                        o->common.log_level, o->rate_bytes, o->rate_packets, o->common.manager);
-    return c->channel >= 0 && len < MESSAGE_MAX &&
-           send(c->channel, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) == len;
+    return say(c, text, len);
 }
 
 void child_beat(Child *c)
 {
     static const char text[] = "beat";
-    if (c->channel >= 0)
-        (void)send(c->channel, text, sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)say(c, text, sizeof text - 1);
+}
+
+/* An older imd does not understand that, and goes on. */
+static void ask_whether_it_saves(const Child *c)
+{
+    static const char text[] = "saves?";
+    (void)say(c, text, sizeof text - 1);
 }
 
 static void take_used(Child *c, uint64_t used_bytes, uint64_t limit_bytes)
@@ -315,6 +341,8 @@ static void understand(Child *c, const char *text)
     else if (sscanf(text, "used %" SCNu64 " limit %" SCNu64 "%n", &a, &b, &end) == 2 &&
              text[end] == '\0')
         take_used(c, a, b);
+    else if (strcmp(text, "saves") == 0)
+        c->ops->saves(c->ctx);
     else
         log_event(LOG_LEVEL_WARN, "imd_not_understood", "bytes=%zu", strlen(text));
 }

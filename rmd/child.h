@@ -18,6 +18,7 @@ enum { CHILD_HOW_MAX = 32 };
 typedef struct ChildOps {
     void (*ready)(void *ctx, uint64_t epoch, uint64_t pool_bytes);
     void (*used)(void *ctx, uint64_t used_bytes, uint64_t limit_bytes);
+    void (*saves)(void *ctx);                  /* it knows child_save() */
     void (*ended)(void *ctx, const char *how); /* it is gone and waited for; "signal 9" */
 } ChildOps;
 
@@ -46,6 +47,8 @@ void child_close(Child *c);
 /* 0, or -errno: none runs. */
 int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes);
 void child_limit(Child *c, uint64_t limit_bytes);
+/* Has it keep so much, and leave when that lives elsewhere. False: it did not listen. */
+bool child_save(Child *c, uint64_t bytes, uint64_t within_ns);
 /* Has it read the key again, and passes on those of our own options that concern it. False: it did
  * not listen. */
 bool child_reload(Child *c, const RmdOptions *o);

@@ -27,6 +27,12 @@ static void on_limit(void *ctx, uint64_t limit_bytes)
     child_limit(&rmd->child, limit_bytes);
 }
 
+static bool on_save(void *ctx, uint64_t bytes, uint64_t within_ns)
+{
+    Rmd *rmd = ctx;
+    return child_save(&rmd->child, bytes, within_ns);
+}
+
 static void on_terminate(void *ctx)
 {
     Rmd *rmd = ctx;
@@ -68,6 +74,7 @@ NodeSink rmd_node_sink(Rmd *rmd)
     return (NodeSink){.judge = on_judge,
                       .start = on_start,
                       .limit = on_limit,
+                      .save = on_save,
                       .terminate = on_terminate,
                       .kill = on_kill,
                       .beat = on_beat,

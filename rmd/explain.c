@@ -208,12 +208,15 @@ static void say_lending(const Monitor *m, uint64_t now_ns, Text *t)
 
 static void status(const Monitor *m, uint64_t now_ns, bool coarse, MonitorStatus *ret)
 {
+    static const enum MonitorState states[] = {
+        [IMD_NONE] = MONITOR_BUSY,     [IMD_STARTING] = MONITOR_STARTING,
+        [IMD_READY] = MONITOR_LENDING, [IMD_SAVING] = MONITOR_SAVING,
+        [IMD_LEAVING] = MONITOR_BUSY,  [IMD_KILLED] = MONITOR_BUSY};
     *ret = (MonitorStatus){
-        .state = m->imd == IMD_READY      ? MONITOR_LENDING
-                 : m->imd == IMD_STARTING ? MONITOR_STARTING
-                                          : MONITOR_BUSY,
+        .state = states[m->imd],
         .epoch = m->epoch,
-        .lendable_bytes = monitor_lends(m) ? m->lending.limit_bytes : lending_spare(&m->lending),
+        .lendable_bytes =
+            states[m->imd] == MONITOR_BUSY ? lending_spare(&m->lending) : m->lending.limit_bytes,
         .used_bytes = m->used_bytes,
     };
     Text t = {.buf = ret->reason, .cap = sizeof ret->reason, .coarse = coarse};
@@ -221,12 +224,16 @@ static void status(const Monitor *m, uint64_t now_ns, bool coarse, MonitorStatus
         say_lending(m, now_ns, &t);
     else
         say_cause(m, m->cause, now_ns, &t);
+    if (m->imd == IMD_SAVING)
+        add(&t, "; imd leaves soon");
 }
 
 const char *monitor_state_word(enum MonitorState state)
 {
-    static const char *const words[] = {
-        [MONITOR_BUSY] = "busy", [MONITOR_STARTING] = "starting", [MONITOR_LENDING] = "lending"};
+    static const char *const words[] = {[MONITOR_BUSY] = "busy",
+                                        [MONITOR_STARTING] = "starting",
+                                        [MONITOR_LENDING] = "lending",
+                                        [MONITOR_SAVING] = "saving"};
     return words[state];
 }
 
@@ -368,7 +375,9 @@ static void add_events(Text *t, const Monitor *m, enum Cause cause, uint64_t now
 
 static char *explain(const Monitor *m, uint64_t now_ns, bool coarse, char *buf, size_t cap)
 {
-    static const char *const states[] = {"not lent", "about to be lent, imd is starting", "lent"};
+    static const char *const states[] = {
+        "not lent", "about to be lent, imd is starting", "lent",
+        "not lent any more, but what was used last still moves to other hosts"};
     Text t = {.buf = buf, .cap = cap, .coarse = coarse};
     MonitorStatus now;
     char limit[WORD_MAX], used[WORD_MAX];
@@ -378,7 +387,7 @@ static char *explain(const Monitor *m, uint64_t now_ns, bool coarse, char *buf, 
     buf[0] = '\0';
     status(m, now_ns, coarse, &now);
     add(&t, "The host is %s: %s.\n", states[now.state], now.reason);
-    if (monitor_lends(m))
+    if (now.state != MONITOR_BUSY)
         add(&t, "Of its memory %s may be used, %s are.\n",
             words_size(m->lending.limit_bytes, limit), words_size(m->used_bytes, used));
     add(&t, "Conditions, and whether they are true (=> decides):\n");

@@ -36,7 +36,11 @@
     X(ONE_IMD, "no imd is started before the last one is gone")                      \
     X(DEADLINE, "an imd that does not leave by its deadline is killed")              \
     X(START_DEADLINE, "an imd that does not become ready is ended")                  \
-    X(LEAVE, "a monitor that leaves starts nothing")
+    X(LEAVE, "a monitor that leaves starts nothing")                                 \
+    X(SAVE_LITTLE, "what imd keeps to save it is a small part of the memory")        \
+    X(SAVE_SPARE, "imd saves only while the owner has memory to spare")              \
+    X(SAVE_QUIET, "imd saves only for a touch of the console, and nothing else")     \
+    X(SAVE_ENDS, "an imd that saves is asked to leave after save_within")
 
 enum RmdGuard {
 #define X(name, text) RMD_GUARD_##name,

@@ -71,6 +71,12 @@ static void on_used(void *ctx, uint64_t used_bytes, uint64_t limit_bytes)
     monitor_used(rmd->node.monitor, used_bytes, os_now_ns());
 }
 
+static void on_saves(void *ctx)
+{
+    Rmd *rmd = ctx;
+    monitor_saves(rmd->node.monitor);
+}
+
 static void on_ended(void *ctx, const char *how)
 {
     Rmd *rmd = ctx;
@@ -78,7 +84,8 @@ static void on_ended(void *ctx, const char *how)
     node_ended(&rmd->node, how, os_now_ns());
 }
 
-const ChildOps rmd_child_ops = {.ready = on_ready, .used = on_used, .ended = on_ended};
+const ChildOps rmd_child_ops = {
+    .ready = on_ready, .used = on_used, .saves = on_saves, .ended = on_ended};
 
 int rmd_host_watch(Rmd *rmd)
 {

@@ -159,6 +159,11 @@ enum Cause idleness_forbids(const Idleness *i, uint64_t now_ns)
     return CAUSE_NONE;
 }
 
+bool idleness_strained(const Idleness *i)
+{
+    return isnan(i->load) || i->load >= i->config->load_below || i->on_battery == 1;
+}
+
 uint64_t idleness_deadline(const Idleness *i)
 {
     return time_add(i->looked_ns, silence_ns(i));

@@ -69,6 +69,8 @@ bool idleness_slept(const Idleness *i, const Look *look);
 enum Cause idleness_reclaims(const Idleness *i, uint64_t now_ns);
 /* The first cause not to begin one; reclaims first. */
 enum Cause idleness_forbids(const Idleness *i, uint64_t now_ns);
+/* Beside the console something else speaks against lending, or may: the load, the battery. */
+bool idleness_strained(const Idleness *i);
 /* When silence will be a cause, should nothing come. */
 uint64_t idleness_deadline(const Idleness *i);
 

@@ -281,6 +281,21 @@ uint64_t lending_begin(Lending *l, uint64_t now_ns)
     return l->limit_bytes;
 }
 
+uint64_t lending_keeps(const Lending *l, uint64_t wanted_bytes)
+{
+    uint64_t keeps = min_u64(wanted_bytes, l->limit_bytes);
+    if (GUARD(SAVE_LITTLE))
+        keeps = min_u64(keeps, l->slack_bytes);
+    keeps = whole_steps(keeps);
+    const bool lacks = !l->known || l->loss.lost_bytes > 0 || lendable_ahead(l) < keeps;
+    return lacks && GUARD(SAVE_SPARE) ? 0 : keeps;
+}
+
+void lending_save(Lending *l, uint64_t kept_bytes)
+{
+    l->limit_bytes = kept_bytes;
+}
+
 void lending_end(Lending *l)
 {
     l->lends = false;

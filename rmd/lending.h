@@ -118,6 +118,11 @@ static inline bool lending_full(const Lending *l)
 {
     return l->full;
 }
+/* What of the pool may be kept while it is saved, of @wanted_bytes: no more than the slack, which
+ * is not lent; 0: the owner needs that too. */
+uint64_t lending_keeps(const Lending *l, uint64_t wanted_bytes);
+/* It is kept from now on. */
+void lending_save(Lending *l, uint64_t kept_bytes);
 /* True: the limit has changed. @pool_bytes: what the pool can hold. */
 bool lending_follow(Lending *l, uint64_t pool_bytes, uint64_t now_ns);
 

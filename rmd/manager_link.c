@@ -73,7 +73,9 @@ bool manager_link_report(ManagerLink *l, const MonitorStatus *status, bool chang
 {
     static const uint8_t states[] = {[MONITOR_BUSY] = HOST_OWNER_BUSY,
                                      [MONITOR_STARTING] = HOST_OWNER_IDLE,
-                                     [MONITOR_LENDING] = HOST_OWNER_LENDING};
+                                     [MONITOR_LENDING] = HOST_OWNER_LENDING,
+                                     /* its imd is not gone yet */
+                                     [MONITOR_SAVING] = HOST_OWNER_LENDING};
     if (!changed && !manager_link_due(l, now_ns))
         return false;
     OpHost host = {.state = states[status->state],

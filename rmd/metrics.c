@@ -29,9 +29,10 @@
 /* clang-format off */
 static const Metric rows[] = {
     METRICS_COMMON("dodo_rmd", RmdMetrics),
-    STATE(busy, "busy: the host is its owner's; starting: imd is; lending: its memory is lent"),
+    STATE(busy, "busy: the host is its owner's; starting: imd is; lending: its memory is lent; saving: its owner is back, and what programs used last moves to other hosts"),
     STATE(starting, NULL),
     STATE(lending, NULL),
+    STATE(saving, NULL),
     BYTES("lendable", "what may be lent now, or could be while nothing is", lendable_bytes),
     BYTES("used", "what programs use of the pool, as imd said last", used_bytes),
     BYTES("held", "memory of the host that imd has", held_bytes),
@@ -40,6 +41,7 @@ static const Metric rows[] = {
     PAGES("reclaimed", "what the kernel took from programs and file cache for want of free memory, since the host began to run", reclaimed_bytes),
     COUNTER("lendings", "times that imd was started", starts),
     COUNTER("reclaims", "times that imd was asked to leave, for whatever reason", reclaims),
+    COUNTER("saves", "of them, those in which what programs used last might move to other hosts first", saves),
     COUNTER("shortages", "of them, those because memory was short", shortages),
     COUNTER("kills", "times that imd was killed, because it did not leave in time", kills),
     COUNTER("crashes", "times that imd ended by itself, or was never ready", crashes),
@@ -57,6 +59,7 @@ void rmd_metrics_read(RmdMetrics *ret, const Monitor *m, uint64_t now_ns)
     ret->busy = s.state == MONITOR_BUSY;
     ret->starting = s.state == MONITOR_STARTING;
     ret->lending = s.state == MONITOR_LENDING;
+    ret->saving = s.state == MONITOR_SAVING;
     ret->lendable_bytes = s.lendable_bytes;
     ret->used_bytes = s.used_bytes;
     ret->held_bytes = m->lending.held_bytes;

@@ -9,7 +9,7 @@
 
 typedef struct RmdMetrics {
     CommonMetrics common;
-    uint64_t busy, starting, lending; /* one of them is 1 */
+    uint64_t busy, starting, lending, saving; /* one of them is 1 */
     uint64_t lendable_bytes, used_bytes, held_bytes, owed_bytes;
     uint64_t evicted_bytes, reclaimed_bytes;
     uint64_t memory_pause_ns, crash_pause_ns;

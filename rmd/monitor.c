@@ -54,31 +54,61 @@ static void hurry(Monitor *m, uint64_t now_ns)
     m->kill_ns = min_u64(m->kill_ns, time_add(now_ns, MONITOR_EMERGENCY_DEADLINE_NS));
 }
 
+/* It is there, and has not been asked to leave at once. */
+static bool stays(const Monitor *m)
+{
+    return monitor_lends(m) || m->imd == IMD_SAVING;
+}
+
+/* The lending is over: imd leaves, or saves first. */
+static void end_lending(Monitor *m, enum Cause cause, enum ImdState state, uint64_t now_ns)
+{
+    forgive(m, now_ns);
+    m->counts.reclaims += monitor_lends(m);
+    m->counts.shortages += is_memory(cause);
+    enter(m, state, now_ns);
+    m->reclaimed_for = cause;
+    m->reclaimed_ns = now_ns;
+    calm(m, now_ns);
+}
+
 /* Tells imd to go, if it is there. */
 static void reclaim(Monitor *m, enum Cause cause, uint64_t now_ns)
 {
     m->cause = cause;
-    if (!monitor_lends(m))
+    if (!stays(m))
         return;
-    forgive(m, now_ns);
-    enter(m, IMD_LEAVING, now_ns);
+    end_lending(m, cause, IMD_LEAVING, now_ns);
     m->kill_ns = time_add(now_ns, m->config.leave_deadline_ns);
     if (is_memory(cause))
         hurry(m, now_ns);
     m->failed = cause == CAUSE_NOT_READY;
-    m->reclaimed_for = cause;
-    m->reclaimed_ns = now_ns;
-    m->counts.reclaims++;
-    m->counts.shortages += is_memory(cause);
-    calm(m, now_ns);
     m->sink.terminate(m->sink.ctx);
     changed(m);
+}
+
+/* The owner is back. False: imd is not to save anything, or cannot. */
+static bool save(Monitor *m, uint64_t now_ns)
+{
+    const uint64_t bytes = lending_keeps(&m->lending, m->config.save_bytes);
+    if (m->imd != IMD_READY || !m->can_save || bytes < MONITOR_SAVE_MIN_BYTES ||
+        m->config.save_within_ns == 0 ||
+        !m->sink.save(m->sink.ctx, bytes, m->config.save_within_ns))
+        return false;
+    end_lending(m, CAUSE_CONSOLE, IMD_SAVING, now_ns);
+    m->cause = CAUSE_CONSOLE;
+    m->save_bytes = bytes;
+    m->save_ns = time_add(now_ns, m->config.save_within_ns);
+    lending_save(&m->lending, bytes);
+    m->counts.saves++;
+    changed(m);
+    return true;
 }
 
 /* Memory is short: what has been lent comes back at once, and the host rests. */
 static void memory_short(Monitor *m, enum Cause cause, uint64_t now_ns)
 {
-    if (monitor_lends(m)) {
+    if (stays(m)) {
         reclaim(m, cause, now_ns);
         if (GUARD(PRESSURE_PAUSE))
             pause_begin(&m->pressure, now_ns);
@@ -189,14 +219,39 @@ static void expire_imd(Monitor *m, uint64_t now_ns)
     m->sink.kill(m->sink.ctx);
 }
 
+/* The owner is there, and needs his processors for nothing in particular. */
+static bool only_touched(const Monitor *m, enum Cause cause)
+{
+    return cause == CAUSE_CONSOLE && !idleness_strained(&m->idleness);
+}
+
+static void settle_lending(Monitor *m, uint64_t now_ns)
+{
+    forgive(m, now_ns);
+    const enum Cause cause = reclaims(m, now_ns);
+    if (cause == CAUSE_NONE || (only_touched(m, cause) && save(m, now_ns)))
+        return;
+    reclaim(m, cause, now_ns);
+}
+
+/* What ends it before all is saved. */
+static void settle_saving(Monitor *m, uint64_t now_ns)
+{
+    const enum Cause cause = reclaims(m, now_ns);
+    if (cause != CAUSE_NONE && !only_touched(m, cause) && GUARD(SAVE_QUIET))
+        reclaim(m, cause, now_ns);
+    else if (lending_keeps(&m->lending, m->save_bytes) < m->save_bytes)
+        reclaim(m, CAUSE_MEMORY_SHORT, now_ns);
+    else if (now_ns >= m->save_ns && GUARD(SAVE_ENDS))
+        reclaim(m, CAUSE_CONSOLE, now_ns);
+}
+
 static void settle(Monitor *m, uint64_t now_ns)
 {
-    if (monitor_lends(m)) {
-        forgive(m, now_ns);
-        enum Cause cause = reclaims(m, now_ns);
-        if (cause != CAUSE_NONE)
-            reclaim(m, cause, now_ns);
-    }
+    if (monitor_lends(m))
+        settle_lending(m, now_ns);
+    else if (m->imd == IMD_SAVING)
+        settle_saving(m, now_ns);
     expire_imd(m, now_ns);
 }
 
@@ -205,7 +260,7 @@ static void settle(Monitor *m, uint64_t now_ns)
 /* Only upon a look, so that what was seen is fresh. */
 static void consider_start(Monitor *m, uint64_t now_ns)
 {
-    if (monitor_lends(m))
+    if (stays(m))
         return;
     enum Cause cause = monitor_forbids(m, now_ns);
     if (cause == CAUSE_NONE && m->imd != IMD_NONE && GUARD(ONE_IMD))
@@ -217,6 +272,7 @@ static void consider_start(Monitor *m, uint64_t now_ns)
         uint64_t limit = lending_begin(&m->lending, now_ns);
         m->pool_bytes = max_u64(limit, m->lending.ceiling_bytes);
         m->used_bytes = 0;
+        m->can_save = false;
         m->counts.starts++;
         m->sink.start(m->sink.ctx, m->pool_bytes, limit);
         new = true;
@@ -332,6 +388,11 @@ void monitor_used(Monitor *m, uint64_t used_bytes, uint64_t now_ns)
     settle(m, now_ns);
 }
 
+void monitor_saves(Monitor *m)
+{
+    m->can_save = true;
+}
+
 void monitor_ended(Monitor *m, const char *how, uint64_t now_ns)
 {
     tick(m, now_ns);
@@ -378,6 +439,8 @@ void monitor_configure(Monitor *m, const MonitorConfig *config, uint64_t now_ns)
 {
     m->config.idle_after_ns = config->idle_after_ns;
     m->config.load_below = config->load_below;
+    m->config.save_bytes = config->save_bytes;
+    m->config.save_within_ns = config->save_within_ns;
     m->config.pool_max_bytes = config->pool_max_bytes;
     m->config.pool_max_bytes -= config->pool_max_bytes % LENDING_STEP_BYTES;
     m->calm_until_ns = min_u64(m->calm_until_ns, time_add(now_ns, config->idle_after_ns));
@@ -414,7 +477,9 @@ uint64_t monitor_deadline(const Monitor *m)
         t = min_u64(t, m->kill_ns);
     if (m->imd == IMD_STARTING)
         t = min_u64(t, time_add(m->imd_since_ns, MONITOR_START_DEADLINE_NS));
-    if (monitor_lends(m))
+    if (m->imd == IMD_SAVING && GUARD(SAVE_ENDS))
+        t = min_u64(t, m->save_ns);
+    if (stays(m))
         t = min_u64(t, idleness_deadline(&m->idleness));
     return t;
 }

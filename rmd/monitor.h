@@ -11,7 +11,11 @@
  * next begins only after idle_after of quiet, counted again from everything that was not quiet or
  * not known. Whatever the rules say, idle_after also lies between a reclaim and the next start.
  * After memory was short, and after imd ended by itself, a pause is added that doubles each
- * time. */
+ * time.
+ *
+ * When the owner touches the console, imd may save: all but a small part of the memory comes back
+ * at once, and what programs used last in that part moves to other hosts before imd leaves, for
+ * save_within at most. Whatever else speaks against lending ends that at once. */
 #ifndef DODO_RMD_MONITOR_H
 #define DODO_RMD_MONITOR_H
 
@@ -34,6 +38,7 @@
 #define MONITOR_PRESSURE_PAUSE_NS (60 * NS_PER_S)       /* the first; doubles */
 #define MONITOR_PAUSE_MAX_NS (960 * NS_PER_S) /* lending for so long makes the next the first */
 #define MONITOR_POOL_MIN_BYTES (64ull << 20)  /* less is not worth a start, unless asked for */
+#define MONITOR_SAVE_MIN_BYTES (1ull << 20)   /* less is not worth saving */
 enum {
     MONITOR_SILENCE_POLLS = 3,
     MONITOR_GAP_POLLS = 5,
@@ -58,11 +63,12 @@ typedef struct Look {
 typedef struct MonitorConfig {
     uint64_t idle_after_ns, poll_ns, leave_deadline_ns;
     double load_below;
-    bool dedicated;          /* the load alone decides */
-    bool has_recruit_rule;   /* recruit_when replaces our own condition */
-    bool has_reclaim_rule;   /* reclaim_when */
-    uint64_t pool_max_bytes; /* the owner's cap; UINT64_MAX: none */
-    bool watch_only;         /* nothing is ever started */
+    bool dedicated;                      /* the load alone decides */
+    bool has_recruit_rule;               /* recruit_when replaces our own condition */
+    bool has_reclaim_rule;               /* reclaim_when */
+    uint64_t pool_max_bytes;             /* the owner's cap; UINT64_MAX: none */
+    uint64_t save_bytes, save_within_ns; /* at most; no bytes: nothing is saved */
+    bool watch_only;                     /* nothing is ever started */
 } MonitorConfig;
 
 /* None of them calls back into the monitor. What fails in start() is reported by
@@ -73,6 +79,8 @@ typedef struct MonitorSink {
     /* Start imd with a pool that can hold @pool_bytes, of which @limit_bytes may be used now. */
     void (*start)(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes);
     void (*limit)(void *ctx, uint64_t limit_bytes);
+    /* Have imd keep so much, and leave when that is saved. False: it does not listen. */
+    bool (*save)(void *ctx, uint64_t bytes, uint64_t within_ns);
     void (*terminate)(void *ctx); /* ask imd to leave; it may be gone already */
     void (*kill)(void *ctx);      /* its deadline is over */
     void (*changed)(void *ctx);   /* monitor_status() has something new to say */
@@ -81,8 +89,8 @@ typedef struct MonitorSink {
 
 /* NULL: no memory. */
 Monitor *monitor_new(const MonitorConfig *config, const MonitorSink *sink, uint64_t now_ns);
-/* Other values of idle_after, load_below and the cap, from now on; all else of @config counts not.
- */
+/* Other values of idle_after, load_below, the cap and what is saved, from now on; all else of
+ * @config counts not. */
 void monitor_configure(Monitor *m, const MonitorConfig *config, uint64_t now_ns);
 Monitor *monitor_free(Monitor *m); /* NULL is fine; returns NULL */
 
@@ -105,6 +113,8 @@ bool monitor_delays_sleep(const Monitor *m);
 /* What imd says, and how it ends. */
 void monitor_ready(Monitor *m, uint64_t epoch, uint64_t pool_bytes, uint64_t now_ns);
 void monitor_used(Monitor *m, uint64_t used_bytes, uint64_t now_ns);
+/* It knows how to save. */
+void monitor_saves(Monitor *m);
 /* It is gone and waited for, or could not be started. @how: "signal 9"; borrowed. */
 void monitor_ended(Monitor *m, const char *how, uint64_t now_ns);
 
@@ -121,7 +131,8 @@ bool monitor_idle(const Monitor *m, uint64_t now_ns);
 
 /* ---- status --------------------------------------------------------------------------------- */
 
-enum MonitorState { MONITOR_BUSY, MONITOR_STARTING, MONITOR_LENDING };
+/* SAVING: the owner is back, and imd has the rest of its time. */
+enum MonitorState { MONITOR_BUSY, MONITOR_STARTING, MONITOR_LENDING, MONITOR_SAVING };
 const char *monitor_state_word(enum MonitorState state); /* "lending" */
 /* Nothing for so long: then we did not run meanwhile, but slept or stood still. */
 uint64_t monitor_gap_ns(const Monitor *m);
@@ -142,13 +153,13 @@ enum MonitorWhy monitor_why(const Monitor *m);
 
 /* Since the start. */
 typedef struct MonitorCounts {
-    uint64_t starts, reclaims, shortages, kills, crashes;
+    uint64_t starts, reclaims, saves, shortages, kills, crashes;
 } MonitorCounts;
 
 typedef struct MonitorStatus {
     enum MonitorState state;         /* busy: imd is gone, or has been asked to leave */
     uint64_t epoch;                  /* of the imd that runs or ran last; 0: none */
-    uint64_t lendable_bytes;         /* lending: the limit; else what could be lent */
+    uint64_t lendable_bytes;         /* lending, saving: the limit; else what could be lent */
     uint64_t used_bytes;             /* of the pool, as imd said last */
     char reason[MONITOR_REASON_MAX]; /* in plain words, why it is so */
 } MonitorStatus;

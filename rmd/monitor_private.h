@@ -10,6 +10,7 @@ enum ImdState {
     IMD_NONE,
     IMD_STARTING,
     IMD_READY,
+    IMD_SAVING,  /* leaves when what was used last lives elsewhere */
     IMD_LEAVING, /* asked to leave */
     IMD_KILLED,
 };
@@ -30,6 +31,9 @@ struct Monitor {
     uint64_t imd_since_ns; /* in this state */
     uint64_t kill_ns;      /* leaving, killed: the next KILL */
     bool failed;           /* leaving: because it was never ready */
+    bool can_save;         /* it has said so */
+    uint64_t save_bytes;   /* saving: that it keeps */
+    uint64_t save_ns;      /* saving: until then */
     uint64_t epoch, pool_bytes, used_bytes;
     char ended[MONITOR_ENDED_MAX]; /* how the last one ended that nobody had asked to leave */
 

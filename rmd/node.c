@@ -24,6 +24,12 @@ static void on_limit(void *ctx, uint64_t limit_bytes)
     n->sink.limit(n->sink.ctx, limit_bytes);
 }
 
+static bool on_save(void *ctx, uint64_t bytes, uint64_t within_ns)
+{
+    Node *n = ctx;
+    return n->sink.save(n->sink.ctx, bytes, within_ns);
+}
+
 static void on_terminate(void *ctx)
 {
     Node *n = ctx;
@@ -140,6 +146,7 @@ int node_init(Node *n, const NodeConfig *config, const NodeSink *sink, uint64_t 
     const MonitorSink monitor = {.judge = on_judge,
                                  .start = on_start,
                                  .limit = on_limit,
+                                 .save = on_save,
                                  .terminate = on_terminate,
                                  .kill = on_kill,
                                  .changed = on_changed,

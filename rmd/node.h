@@ -27,6 +27,7 @@ typedef struct NodeSink {
     void (*judge)(void *ctx, const Facts *facts, enum Verdict *recruit, enum Verdict *reclaim);
     int (*start)(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes); /* < 0: it could not */
     void (*limit)(void *ctx, uint64_t limit_bytes);
+    bool (*save)(void *ctx, uint64_t bytes, uint64_t within_ns);
     void (*terminate)(void *ctx);
     void (*kill)(void *ctx);
     void (*beat)(void *ctx); /* imd is to hear that we are there */

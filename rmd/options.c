@@ -40,6 +40,8 @@ static const ConfigKey keys[] = {
     {"rmd", "explain", NULL, NULL, FIELD(tell)},
     {"rmd", "screen_savers", NULL, NULL, FIELD(screen_savers)},
     {"rmd", "leave_deadline", NULL, NULL, FIELD(leave_deadline_ns)},
+    {"rmd", "save", NULL, NULL, FIELD(save_bytes)},
+    {"rmd", "save_within", NULL, NULL, FIELD(save_within_ns)},
     {"rmd", "beat", NULL, NULL, FIELD(beat_ns)},
     {"rmd", "imd", NULL, NULL, FIELD(imd)},
     {"rmd", "imd_port", NULL, NULL, FIELD(imd_port)},
@@ -122,5 +124,7 @@ MonitorConfig rmd_monitor_config(const RmdOptions *o)
                            .has_recruit_rule = o->recruit_when != NULL,
                            .has_reclaim_rule = o->reclaim_when != NULL,
                            .pool_max_bytes = o->pool_max_bytes,
+                           .save_bytes = o->save_bytes,
+                           .save_within_ns = o->save_within_ns,
                            .watch_only = o->survey != NULL};
 }

@@ -13,6 +13,7 @@ typedef struct RmdOptions {
     Addr at;                 /* where it serves: @listen, or what was found for it */
     uint64_t pool_max_bytes; /* the most to lend; UINT64_MAX: no cap */
     uint64_t idle_after_ns, poll_ns, leave_deadline_ns, beat_ns;
+    uint64_t save_bytes, save_within_ns; /* what may move away when the owner is back */
     double load_below;
     bool dedicated;
     char *recruit_when, *reclaim_when; /* NULL: our own conditions */

@@ -29,6 +29,8 @@ static void take_options(Rmd *rmd, RmdOptions *read)
     o->idle_after_ns = read->idle_after_ns;
     o->load_below = read->load_below;
     o->pool_max_bytes = read->pool_max_bytes;
+    o->save_bytes = read->save_bytes;
+    o->save_within_ns = read->save_within_ns;
     o->rate_bytes = read->rate_bytes;
     o->rate_packets = read->rate_packets;
     const MonitorConfig config = rmd_monitor_config(o);

@@ -122,6 +122,8 @@ const ConfKey conf_keys[] = {
     KEY("explain", CONFIG_CHOICE, .words = "coarse|full|off", .preset = true, .text = "coarse"),
     KEY("screen_savers", CONFIG_LIST),
     KEY("leave_deadline", TIME(NS_PER_MS, 60 * NS_PER_S, DEFAULT_RMD_LEAVE_DEADLINE_NS)),
+    KEY("save", SIZE(0, TIB, DEFAULT_SAVE_BYTES)),
+    KEY("save_within", TIME(NS_PER_MS, 60 * NS_PER_S, DEFAULT_SAVE_WITHIN_NS)),
     KEY("beat", TIME(NS_PER_MS, DAY, DEFAULT_RMD_BEAT_NS)),
     KEY("imd", TEXT(0)),
     KEY("imd_port", COUNT(0, 65535, DEFAULT_RMD_IMD_PORT)),

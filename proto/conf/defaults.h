@@ -150,6 +150,11 @@
 #define DEFAULT_POLL_NS (1 * NS_PER_S)
 /* [rmd] leave_deadline: from the owner's return to the kill of an imd that does not leave [ns] */
 #define DEFAULT_RMD_LEAVE_DEADLINE_NS (1 * NS_PER_S)
+/* [rmd] save: what was used last moves to other hosts when the owner is back, so much at most:
+ * about what programs copy over a line of 1 Gbit/s in save_within; 0: nothing does [bytes] */
+#define DEFAULT_SAVE_BYTES (256ull << 20)
+/* [rmd] save_within: so long at most [ns] */
+#define DEFAULT_SAVE_WITHIN_NS (10 * NS_PER_S)
 /* [rmd] beat: between rmd's reports to cmd while nothing changes [ns] */
 #define DEFAULT_RMD_BEAT_NS (5 * NS_PER_S)
 /* [rmd] imd_port: UDP port of imd's control socket; 0: any that is free */

@@ -20,7 +20,7 @@ typedef struct Input {
 static struct Shell {
     Monitor *monitor;
     uint64_t now_ns, cap, looked_ns;
-    bool runs, lends, leaves, fresh;
+    bool runs, lends, saves, leaves, fresh;
     Look look;
     MonitorConfig config;
     enum Verdict recruit, reclaim;
@@ -81,15 +81,24 @@ static void on_limit(void *ctx, uint64_t limit_bytes)
     FUZZ_CHECK(s.lends && limit_bytes <= s.cap);
 }
 
+static bool on_save(void *ctx, uint64_t bytes, uint64_t within_ns)
+{
+    FUZZ_CHECK(s.lends && bytes <= s.cap && bytes <= s.config.save_bytes);
+    FUZZ_CHECK(within_ns > 0 && within_ns <= s.config.save_within_ns);
+    s.lends = false;
+    s.saves = true;
+    return true;
+}
+
 static void on_terminate(void *ctx)
 {
-    FUZZ_CHECK(s.lends);
-    s.lends = false;
+    FUZZ_CHECK(s.lends || s.saves);
+    s.lends = s.saves = false;
 }
 
 static void on_kill(void *ctx)
 {
-    FUZZ_CHECK(s.runs && !s.lends);
+    FUZZ_CHECK(s.runs && !s.lends && !s.saves);
 }
 
 static void on_changed(void *ctx)
@@ -111,6 +120,8 @@ static void look(Input *in)
     monitor_look(s.monitor, &s.look, s.now_ns);
     if (s.fresh && s.lends)
         FUZZ_CHECK(looks_idle());
+    if (s.fresh && s.saves)
+        FUZZ_CHECK(s.look.facts.value[FACT_load] < s.config.load_below);
     s.fresh = false;
 }
 
@@ -131,7 +142,8 @@ static void tell(void)
     static char text[TEXT_BYTES];
     MonitorStatus status;
     monitor_status(s.monitor, s.now_ns, &status);
-    FUZZ_CHECK((status.state == MONITOR_BUSY) == !s.lends);
+    FUZZ_CHECK((status.state == MONITOR_BUSY) == !(s.lends || s.saves));
+    FUZZ_CHECK((status.state == MONITOR_SAVING) == s.saves);
     FUZZ_CHECK(memchr(status.reason, 0, sizeof status.reason) && status.reason[0]);
     FUZZ_CHECK(strlen(monitor_explain(s.monitor, s.now_ns, text, sizeof text)) < sizeof text);
 }
@@ -148,17 +160,18 @@ static void step(Input *in)
         break;
     case 3:
         monitor_pressure(s.monitor, s.now_ns);
-        FUZZ_CHECK(!s.lends);
+        FUZZ_CHECK(!s.lends && !s.saves);
         break;
     case 4:
         monitor_ready(s.monitor, take(in, 8), take_spread(in), s.now_ns);
+        monitor_saves(s.monitor);
         break;
     case 5:
         monitor_used(s.monitor, take_spread(in), s.now_ns);
         break;
     case 6:
         monitor_ended(s.monitor, "signal 9", s.now_ns);
-        s.runs = s.lends = false;
+        s.runs = s.lends = s.saves = false;
         break;
     case 7:
         s.now_ns += take_spread(in) >> 12;
@@ -170,7 +183,7 @@ static void step(Input *in)
         if (take(in, 1) == 7) {
             monitor_leave(s.monitor, s.now_ns);
             s.leaves = true;
-            FUZZ_CHECK(!s.lends && monitor_finished(s.monitor) == !s.runs);
+            FUZZ_CHECK(!s.lends && !s.saves && monitor_finished(s.monitor) == !s.runs);
         }
     }
     monitor_expire(s.monitor, s.now_ns);
@@ -195,8 +208,8 @@ static void try_texts(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     Input in = {data, size};
-    const MonitorSink sink = {on_judge, on_start,   on_limit, on_terminate,
-                              on_kill,  on_changed, NULL};
+    const MonitorSink sink = {on_judge,     on_start, on_limit,   on_save,
+                              on_terminate, on_kill,  on_changed, NULL};
     s = (struct Shell){.now_ns = NS_PER_S};
     uint64_t flags = take(&in, 1);
     s.config = (MonitorConfig){.idle_after_ns = NS_PER_MS + take_spread(&in) % (3600 * NS_PER_S),
@@ -206,7 +219,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                .dedicated = flags & 1,
                                .has_recruit_rule = flags & 2,
                                .has_reclaim_rule = flags & 4,
-                               .pool_max_bytes = flags & 8 ? UINT64_MAX : 65536 + take_spread(&in)};
+                               .pool_max_bytes = flags & 8 ? UINT64_MAX : 65536 + take_spread(&in),
+                               .save_bytes = flags & 16 ? take_spread(&in) : 0,
+                               .save_within_ns = take_spread(&in) % (60 * NS_PER_S)};
     s.cap = s.config.pool_max_bytes;
     s.monitor = monitor_new(&s.config, &sink, s.now_ns);
     FUZZ_CHECK(s.monitor);

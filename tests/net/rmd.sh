@@ -25,6 +25,7 @@ input = none
 imd_port = 0
 idle_priority = no
 leave_deadline = 5s
+save = 0
 [imd]
 owner_silence = 15s
 END

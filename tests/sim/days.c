@@ -45,6 +45,16 @@ static void on_limit(void *ctx, uint64_t limit_bytes)
     imd_limit(d, limit_bytes);
 }
 
+static bool on_save(void *ctx, uint64_t bytes, uint64_t within_ns)
+{
+    Days *d = ctx;
+    story(d, "save %" PRIu64 "M", bytes >> 20);
+    oracle_save(d, bytes, within_ns);
+    imd_limit(d, bytes);
+    imd_save(d);
+    return true;
+}
+
 static void on_terminate(void *ctx)
 {
     Days *d = ctx;
@@ -120,6 +130,8 @@ static void imd_events(Days *d)
         if (d->oracle.lends)
             d->oracle.ready_ns = now;
         monitor_ready(d->node.monitor, 1, UINT64_MAX, now);
+        if (!d->old_imd)
+            monitor_saves(d->node.monitor);
     }
 }
 
@@ -147,7 +159,7 @@ static void fall_asleep(Days *d)
     Machine *m = &d->machine;
     uint64_t len = sim_rng_spread(&d->machine_rng, 2 * NS_PER_S, DAY_NS);
     if (sim_rng_chance(&d->power_rng, 500000)) { /* it is said before */
-        d->oracle.must_end |= d->oracle.lends;
+        d->oracle.must_end |= d->oracle.lends || d->oracle.saves;
         monitor_sleep(d->node.monitor, true, d->now_ns);
         monitor_sleep(d->node.monitor, false, d->now_ns);
     }
@@ -234,6 +246,11 @@ static void configure(Days *d)
             sim_rng_chance(rng, 500000) ? UINT64_MAX : sim_rng_spread(rng, 16 << 20, 16ull << 30),
     };
     d->dedicated_crashes = sim_rng_chance(rng, 100000);
+    rng = &d->save_rng;
+    d->old_imd = sim_rng_chance(rng, 100000);
+    if (sim_rng_chance(rng, 800000))
+        d->config.save_bytes = sim_rng_spread(rng, 1 << 20, 1 << 30);
+    d->config.save_within_ns = sim_rng_spread(rng, 10 * NS_PER_MS, MINUTE_NS);
 }
 
 static void run(Days *d)
@@ -268,10 +285,12 @@ void days_run(const DaysOptions *options, DaysResult *ret)
     sim_rng_init(&d.memory_rng, options->seed, 5);
     sim_rng_init(&d.power_rng, options->seed, 6);
     sim_rng_init(&d.evict_rng, options->seed, 7);
+    sim_rng_init(&d.save_rng, options->seed, 8);
     configure(&d);
     const NodeSink sink = {.judge = on_judge,
                            .start = on_start,
                            .limit = on_limit,
+                           .save = on_save,
                            .terminate = on_terminate,
                            .kill = on_kill,
                            .beat = on_beat,

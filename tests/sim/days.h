@@ -28,7 +28,7 @@ typedef struct DaysResult {
     char violation[VIOLATION_MAX]; /* "": none */
     uint64_t awake_ns, lent_ns, looks, readings;
     uint64_t starts, returns, crashes, kills, pressures, gaps, sleeps, leaps, unknowns, silences,
-        limits;
+        saves, limits;
 } DaysResult;
 
 /* What a look saw, and what was true. */
@@ -81,7 +81,8 @@ typedef struct Imd {
 } Imd;
 
 typedef struct Oracle {
-    bool lends;
+    bool lends, saves;
+    uint64_t saved_ns; /* it began to; 0: it has not */
     uint64_t started_ns, ready_ns, terminated_ns, killed_ns;
     uint64_t calm_from_ns, loaded_ns;
     uint64_t limit, limit_ns;
@@ -102,7 +103,7 @@ typedef struct Oracle {
 typedef struct Days {
     const DaysOptions *options;
     DaysResult *result;
-    SimRng owner_rng, machine_rng, imd_rng, memory_rng, monitor_rng, power_rng, evict_rng;
+    SimRng owner_rng, machine_rng, imd_rng, memory_rng, monitor_rng, power_rng, evict_rng, save_rng;
     MonitorConfig config;
     Node node;
     uint64_t now_ns, next_look_ns, excused_ns;
@@ -110,6 +111,7 @@ typedef struct Days {
     uint64_t slept_ns;           /* as of the last look that was delivered */
     uint64_t looked_ns;          /* likewise */
     bool healed, dedicated_crashes;
+    bool old_imd; /* which does not know how to save */
     Seen seen;
     Owner owner;
     Machine machine;
@@ -132,6 +134,7 @@ void host_memory(Days *d, MemoryState *ret);
 void host_heal(Days *d);
 void imd_start(Days *d, uint64_t limit);
 void imd_limit(Days *d, uint64_t limit);
+void imd_save(Days *d);
 void imd_terminate(Days *d);
 void imd_kill(Days *d);
 
@@ -140,6 +143,7 @@ void imd_kill(Days *d);
 void oracle_begin(Days *d);
 void oracle_start(Days *d, uint64_t pool, uint64_t limit);
 void oracle_limit(Days *d, uint64_t limit);
+void oracle_save(Days *d, uint64_t bytes, uint64_t within_ns);
 void oracle_terminate(Days *d);
 void oracle_kill(Days *d);
 void oracle_beat(Days *d);

@@ -308,6 +308,14 @@ void imd_limit(Days *d, uint64_t limit)
     d->imd.obey_ns = in(&d->imd_rng, d->now_ns, NS_PER_MS, 50 * NS_PER_MS);
 }
 
+/* All may have moved away, sooner or later. */
+void imd_save(Days *d)
+{
+    Imd *i = &d->imd;
+    if (i->alive && !i->hangs && chance(&d->save_rng, 50))
+        i->end_ns = in(&d->save_rng, d->now_ns, NS_PER_MS, d->config.save_within_ns);
+}
+
 void imd_terminate(Days *d)
 {
     Imd *i = &d->imd;

@@ -44,11 +44,12 @@ static bool report(bool whole)
            100.0 * (double)all.lent_ns / (double)all.awake_ns);
     printf("looks=%" PRIu64 " readings=%" PRIu64 " starts=%" PRIu64 " returns=%" PRIu64
            " crashes=%" PRIu64 " kills=%" PRIu64 " pressures=%" PRIu64 " gaps=%" PRIu64
-           " sleeps=%" PRIu64 " leaps=%" PRIu64 " silences=%" PRIu64 " limits=%" PRIu64 "\n",
+           " sleeps=%" PRIu64 " leaps=%" PRIu64 " silences=%" PRIu64 " saves=%" PRIu64
+           " limits=%" PRIu64 "\n",
            all.looks, all.readings, all.starts, all.returns, all.crashes, all.kills, all.pressures,
-           all.gaps, all.sleeps, all.leaps, all.silences, all.limits);
+           all.gaps, all.sleeps, all.leaps, all.silences, all.saves, all.limits);
     bool each = all.starts && all.returns && all.crashes && all.kills && all.pressures &&
-                all.gaps && all.sleeps && all.leaps && all.silences && all.limits;
+                all.gaps && all.sleeps && all.leaps && all.silences && all.saves && all.limits;
     if (whole && !each)
         printf("something never happened\n");
     return each || !whole;
@@ -62,9 +63,9 @@ int main(int argc, char **argv)
 #undef X
     };
     static const SeedsNoticed noticed_before[] = {
-        {"TOUCHED_SINCE", 11}, {"FAILED_RULE", 5}, {"CONSOLE_HELD", 15}, {"CLOCK", 26},
-        {"CLOCK_SET", 67},     {"LATE", 152},      {"GAP", 19},          {"STORM", 3},
-        {"PRESSURE_PAUSE", 8}, {"SHRINK", 2},      {"ONE_IMD", 10},      {0}};
+        {"TOUCHED_SINCE", 11}, {"FAILED_RULE", 5},  {"CONSOLE_HELD", 15}, {"CLOCK", 26},
+        {"CLOCK_SET", 67},     {"LATE", 152},       {"GAP", 19},          {"STORM", 3},
+        {"SHRINK", 2},         {"SAVE_LITTLE", 20}, {"SAVE_QUIET", 25},   {0}};
     const Seeds seeds = {.program = "days",
                          .guards = guards,
                          .noticed_before = noticed_before,

@@ -80,12 +80,25 @@ static void look_demands(Days *d)
     demand(d, d->seen.look.facts.value[FACT_on_battery] != 1, "lends on the battery");
 }
 
+/* The owner has touched the console, and nothing else is known of him. */
+static void save_demands(Days *d)
+{
+    const MonitorConfig *c = &d->config;
+    demand(d, !c->dedicated && !c->has_reclaim_rule, "saves, though no console ended the lending");
+    if (c->has_recruit_rule)
+        demand(d, d->seen.recruit != VERDICT_UNKNOWN, "saves, though recruit_when fails");
+    demand(d, load_low(d), "saves under load, or without knowing it");
+    demand(d, d->seen.look.facts.value[FACT_on_battery] != 1, "saves on the battery");
+}
+
 void oracle_look(Days *d)
 {
     if (!load_low(d))
         d->oracle.loaded_ns = d->seen.taken_ns;
     if (d->oracle.lends)
         look_demands(d);
+    if (d->oracle.saves)
+        save_demands(d);
 }
 
 /* ---- pauses ---------------------------------------------------------------------------------- */
@@ -93,7 +106,7 @@ void oracle_look(Days *d)
 static void forgive(Days *d)
 {
     Oracle *o = &d->oracle;
-    if (!o->ready_ns || since(o->ready_ns, d->now_ns) < MONITOR_PAUSE_MAX_NS)
+    if (!o->ready_ns || o->saves || since(o->ready_ns, d->now_ns) < MONITOR_PAUSE_MAX_NS)
         return;
     o->next_crash_pause_ns = MONITOR_CRASH_PAUSE_NS;
     o->next_pressure_pause_ns = MONITOR_PRESSURE_PAUSE_NS;
@@ -146,7 +159,7 @@ void oracle_start(Days *d, uint64_t pool, uint64_t limit)
     o->kept = o->memory.active_bytes;
     o->must_end = false;
     o->started_ns = d->now_ns;
-    o->ready_ns = o->terminated_ns = o->killed_ns = o->touch_ns = 0;
+    o->ready_ns = o->terminated_ns = o->killed_ns = o->touch_ns = o->saved_ns = 0;
     o->limit = limit;
     o->limit_ns = d->now_ns;
 }
@@ -166,12 +179,29 @@ void oracle_limit(Days *d, uint64_t limit)
     o->limit_ns = d->now_ns;
 }
 
+void oracle_save(Days *d, uint64_t bytes, uint64_t within_ns)
+{
+    Oracle *o = &d->oracle;
+    d->result->saves++;
+    demand(d, o->lends && o->ready_ns && !d->old_imd, "has an imd save that cannot");
+    demand(d, !o->must_end, "saves after memory pressure, a gap or sleep");
+    demand(d, bytes > 0 && bytes <= d->config.save_bytes && bytes <= o->memory.total_bytes / 100,
+           "keeps too much to be saved");
+    demand(d, within_ns <= d->config.save_within_ns, "saves for too long");
+    save_demands(d);
+    forgive(d);
+    o->lends = false;
+    o->saves = true;
+    o->saved_ns = o->calm_from_ns = d->now_ns;
+    o->limit = bytes;
+}
+
 void oracle_terminate(Days *d)
 {
     Oracle *o = &d->oracle;
-    demand(d, o->lends, "terminates an imd twice");
+    demand(d, o->lends || o->saves, "terminates an imd twice");
     forgive(d);
-    o->lends = false;
+    o->lends = o->saves = false;
     o->terminated_ns = o->calm_from_ns = d->now_ns;
 }
 
@@ -260,7 +290,7 @@ void oracle_memory(Days *d, const MemoryState *m, uint64_t held)
 void oracle_pressure(Days *d)
 {
     Oracle *o = &d->oracle;
-    if (!o->lends || o->must_end) /* it ends already, for another cause */
+    if (!(o->lends || o->saves) || o->must_end) /* it ends already, for another cause */
         return;
     forgive(d);
     begin_pause(&o->pressure_ns, &o->pressure_pause_ns, &o->next_pressure_pause_ns, d->now_ns);
@@ -271,7 +301,7 @@ void oracle_pressure(Days *d)
 void oracle_reset(Days *d)
 {
     d->oracle.calm_from_ns = d->oracle.loaded_ns = d->now_ns;
-    d->oracle.must_end = d->oracle.lends;
+    d->oracle.must_end = d->oracle.lends || d->oracle.saves;
 }
 
 void oracle_ended(Days *d, bool by_itself)
@@ -287,8 +317,8 @@ void oracle_ended(Days *d, bool by_itself)
     }
     if (o->started_ns)
         d->result->lent_ns += since(o->started_ns, d->now_ns);
-    o->lends = o->must_end = false;
-    o->ready_ns = o->touch_ns = 0;
+    o->lends = o->saves = o->must_end = false;
+    o->ready_ns = o->touch_ns = o->saved_ns = 0;
 }
 
 /* ---- after everything ------------------------------------------------------------------------ */
@@ -346,6 +376,28 @@ static void check_lending(Days *d)
            "keeps what the owner's programs lost");
 }
 
+static void check_saving(Days *d)
+{
+    const Oracle *o = &d->oracle;
+    uint64_t now = d->now_ns, silence = max_u64(3 * d->config.poll_ns, NS_PER_S);
+    demand(d, !o->must_end, "goes on saving after memory pressure, a gap or sleep");
+    demand(d, !o->left, "goes on saving while it leaves");
+    demand(d, o->memory_known, "goes on saving without knowing the memory");
+    demand(d, since(d->looked_ns, now) <= silence + NS_PER_MS,
+           "goes on saving though nobody looks");
+    demand(d, o->read_ns != now || o->limit <= lendable(o), "saves what the owner needs");
+    demand(d, since(o->saved_ns, now) <= d->config.save_within_ns + NS_PER_MS,
+           "saves for longer than it may");
+}
+
+/* How long imd may be there after a touch, or have memory that is to be saved. */
+static uint64_t return_allowed(const Days *d, uint64_t more_ns)
+{
+    const Oracle *o = &d->oracle;
+    return d->config.poll_ns + more_ns + (2 * LOOK_LATENCY_MS_MAX + DEATH_MS_MAX) * NS_PER_MS +
+           since(o->touch_excused_ns, excused(d, d->now_ns));
+}
+
 /* The owner's whole view of it: from a touch to the end of imd. */
 static void check_return(Days *d)
 {
@@ -353,9 +405,10 @@ static void check_return(Days *d)
     const MonitorConfig *c = &d->config;
     if (!o->touch_ns || c->dedicated || c->has_reclaim_rule || d->imd.stuck)
         return;
-    uint64_t allowed = c->poll_ns + c->leave_deadline_ns +
-                       (2 * LOOK_LATENCY_MS_MAX + DEATH_MS_MAX) * NS_PER_MS +
-                       since(o->touch_excused_ns, excused(d, d->now_ns));
+    const uint64_t saved_ns = o->saved_ns ? c->save_within_ns : 0;
+    const uint64_t allowed = return_allowed(d, c->leave_deadline_ns + saved_ns);
+    if (o->saves && since(o->touch_ns, d->now_ns) > return_allowed(d, 0))
+        demand(d, d->imd.held <= d->machine.total / 100, "the owner's memory is not back");
     if (since(o->touch_ns, d->now_ns) > allowed)
         violation(d, "imd is there %" PRIu64 " ms after a touch, %" PRIu64 " are allowed",
                   (uint64_t)(since(o->touch_ns, d->now_ns) / NS_PER_MS),
@@ -367,12 +420,14 @@ void oracle_check(Days *d)
     const Oracle *o = &d->oracle;
     if (o->lends)
         check_lending(d);
+    if (o->saves)
+        check_saving(d);
     if (!d->imd.alive)
         return;
     check_return(d);
     beat_demands(d);
     demand(d,
-           o->lends || o->killed_ns ||
+           o->lends || o->saves || o->killed_ns ||
                since(o->terminated_ns, d->now_ns) <= d->config.leave_deadline_ns + NS_PER_MS,
            "does not kill an imd that does not leave");
 }

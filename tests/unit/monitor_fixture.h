@@ -22,7 +22,9 @@ static struct Host {
     Facts judged;
     uint64_t total, spare, aside, programs, held, pool, limit;
     bool memory_known, never_ready;
-    unsigned starts, terminates, kills, limits, changes;
+    unsigned starts, terminates, kills, limits, changes, saves;
+    uint64_t save_bytes, save_within_ns;
+    bool deaf;                    /* to that */
     enum MonitorState said_state; /* when it last said that there is something new */
     uint64_t said_epoch;
 } h;
@@ -48,6 +50,17 @@ FIXTURE void on_limit(void *ctx, uint64_t limit_bytes)
     (void)ctx;
     h.limits++;
     h.limit = limit_bytes;
+}
+
+FIXTURE bool on_save(void *ctx, uint64_t bytes, uint64_t within_ns)
+{
+    (void)ctx;
+    if (h.deaf)
+        return false;
+    h.saves++;
+    h.save_bytes = bytes;
+    h.save_within_ns = within_ns;
+    return true;
 }
 
 FIXTURE void on_terminate(void *ctx)
@@ -94,6 +107,7 @@ FIXTURE void begin(const MonitorConfig *config)
     const MonitorSink sink = {.judge = on_judge,
                               .start = on_start,
                               .limit = on_limit,
+                              .save = on_save,
                               .terminate = on_terminate,
                               .kill = on_kill,
                               .changed = on_changed};

@@ -255,6 +255,25 @@ TEST(test_limit_to_the_deaf)
     (void)close(pair[1]);
 }
 
+/* In words that imd understands: see imd/owner.h. One that does not listen is known not to. */
+TEST(test_save_is_reported)
+{
+    int pair[2];
+    char text[64] = "";
+    const RmdOptions o = {.common = {.log_level = LOG_LEVEL_INFO}};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    Child c = {.options = &o, .channel = pair[0], .cgroup = {.procs = -1}};
+    assert_true(child_save(&c, 4096, 1500 * NS_PER_MS));
+    assert_true(recv(pair[1], text, sizeof text - 1, MSG_DONTWAIT) > 0);
+    assert_string_equal(text, "save 4096 1500");
+    while (child_save(&c, 4096, NS_PER_S))
+        ;
+    c.channel = -1;
+    assert_false(child_save(&c, 4096, NS_PER_S));
+    (void)close(pair[0]);
+    (void)close(pair[1]);
+}
+
 /* In words that imd understands: see imd/owner.h. */
 TEST(test_reload_is_reported)
 {
