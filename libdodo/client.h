@@ -23,6 +23,7 @@ enum {
 typedef struct HealBeside {
     uint64_t calls, bytes;
     uint64_t piece_blocks; /* of the last one */
+    bool gone;             /* its host had nothing of it any more */
 } HealBeside;
 
 struct Client {

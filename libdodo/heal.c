@@ -111,13 +111,14 @@ void heal_beside(Client *c, uint64_t bytes)
 }
 
 /* At once, at most. A call of the program that comes while a piece is under way waits until the
- * line is free. So a piece is as long as few such calls, and grows while there are none. */
+ * line is free. So a piece is as long as few such calls, and grows while there are none; and while
+ * the host has given up what is asked for, so that nothing comes: that is in large parts. */
 static uint64_t heal_blocks_max(const Client *c)
 {
     const HealBeside *b = &c->beside;
     uint64_t room = sub_u64(c->config.fill_queue_bytes, sizeof(FillItem)) / WIRE_BLOCK_SIZE;
-    uint64_t most =
-        b->calls > 0 ? blocks_in(HEAL_PIECE_CALLS * (b->bytes / b->calls)) : 2 * b->piece_blocks;
+    uint64_t most = b->calls > 0 && !b->gone ? blocks_in(HEAL_PIECE_CALLS * (b->bytes / b->calls))
+                                             : 2 * b->piece_blocks;
     return min_u64(room, min_u64(max_u64(most, 1), FILL_RUN_BLOCKS));
 }
 
@@ -228,6 +229,15 @@ static enum HealBlock heal_block(Client *c, CallState *st, Region *from, size_t 
     return v == CHECK_GOOD ? HEAL_PROVEN : HEAL_LEFT;
 }
 
+static bool all_gone(const CallState *st, size_t blocks)
+{
+    const uint64_t first = block_of(st->read.fill->offset);
+    for (size_t i = 0; i < blocks; i++)
+        if (!read_transfer_unfilled(&st->u.read, first + i))
+            return false;
+    return true;
+}
+
 /* Under the lock: the first run of blocks that are proven, [*ret_first, the result) of the piece.
  * What comes after it, and what did not come, is looked at again. */
 static size_t heal_run(Client *c, CallState *st, size_t *ret_first, bool *bad)
@@ -247,6 +257,7 @@ static size_t heal_run(Client *c, CallState *st, size_t *ret_first, bool *bad)
         if (block == HEAL_MISSING && again == blocks)
             again = i;
     }
+    c->beside.gone = all_gone(st, blocks);
     again = min_u64(again, end);
     if (!RULE(HEAL_COUNTER) && to)
         st->read.fill->to.counter = numbers_last(&to->numbers);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "libdodo/mirror.h"
 #include "tests/unit/client_fixture.h"
 
 #include "base/cleanup.h"
@@ -325,6 +326,8 @@ static void imd_input(const EndpointInput *in)
     if (asks && !busy)
         w.trickle_at = w.now + w.trickle_ns;
     imd_data_pace(w.data, busy);
+    if (w.beside && in->type == WIRE_READ)
+        heal_beside(w.client, w.beside);
     if (w.refuse && in->type == WIRE_READ)
         imd_refuse(in);
     else if (busy && in->type == WIRE_READ &&

@@ -74,7 +74,9 @@ typedef struct World {
     unsigned asked_last; /* the host of the manager that was asked last */
     uint16_t open_status, close_status, leave_status;
     bool elsewhere; /* the manager names a host on the network */
-    bool limited;   /* it has room for so many regions only: */
+    uint64_t
+        beside;   /* with each READ that comes, the program has asked for so much; 0: it has not */
+    bool limited; /* it has room for so many regions only: */
     unsigned room;
     uint64_t regions; /* ids given */
     RegionAddress last;

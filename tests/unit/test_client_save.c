@@ -60,6 +60,33 @@ CASE(ping__asks_for_moves_at_once)
     assert_reads_without_file(rd, LEN);
 }
 
+/* The host has given it up for its owner, but for the region's name. */
+static void give_up_all(void)
+{
+    const ImdRegion region = {.region = w.last.region,
+                              .opening = w.last.opening,
+                              .capability = w.last.capability,
+                              .len = LEN};
+    imd_data_drop(w.data, w.last.region);
+    assert_int_equal(imd_data_add(w.data, &region), 0);
+}
+
+/* What is gone is found to be so in long pieces, also beside short calls. */
+CASE(move__of_what_is_gone_is_quick)
+{
+    int rd = filled();
+    keep_alive();
+    give_up_all();
+    w.drained[0] = w.epoch;
+    w.drained_count = 1;
+    w.beside = 8000;
+    manager_ping();
+    pass_ms(1000);
+    assert_int_equal(stats().moves, 1);
+    assert_in_range(stats().heals, 1, 10); /* of 147 blocks */
+    assert_int_equal(info(rd).address.epoch, SECOND_EPOCH);
+}
+
 CASE(ping__of_a_manager_that_drains_nothing)
 {
     int rd = filled();
