@@ -80,6 +80,11 @@ static void print_now(const OwnerAnswer *a, GString *out)
                                lendable, used, a->reason);
     else if (strcmp(a->state, "starting") == 0)
         g_string_append_printf(out, "This host is about to lend its memory: %s.\n", a->reason);
+    else if (strcmp(a->state, "saving") == 0)
+        g_string_append_printf(out,
+                               "This host lends no more than %s, for a moment: what programs used "
+                               "last moves to other hosts: %s.\n",
+                               lendable, a->reason);
     else
         g_string_append_printf(out, "This host lends nothing: %s.\n", a->reason);
 }

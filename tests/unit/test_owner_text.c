@@ -42,6 +42,10 @@ TEST(now__says_what_is_lent_and_why)
     answer(BUSY);
     assert_string_equal(a.error, "");
     assert_prints("This host lends nothing: the load is 2.00.\n");
+    answer("dodo-owner 1 ok\nstate saving\nlendable 1048576\nused 0\nreason it was touched\n");
+    assert_prints(
+        "This host lends no more than 1 MiB, for a moment: what programs used last moves to "
+        "other hosts: it was touched.\n");
 }
 
 TEST(pauses__say_whose_they_are)
