@@ -5,75 +5,79 @@
 . "$(dirname "$0")/lib.sh"
 
 cluster 2
-tests=$DODO_BUILD/tests/net dir=$work/dir
-mkdir "$dir"
-
+tests=$DODO_BUILD/tests/net
 export DODO_PRELOAD_EAGER=1 # the cache has all reads, though the kernel has the files in memory
+
 # preloaded MIN_SIZE COMMAND...: with the library.
 preloaded() {
   local min_size=$1
   shift
   on client timeout "$patience" "$bin_dodo" run --how preload --stats --cache-size 4M --min-size "$min_size" "$@"
 }
-# while_hosts_die COMMAND...: in the background; hosts die, and come again, until it has ended. Fails as it does.
-while_hosts_die() {
-  local n i status=0
-  "$@" &
-  local pid=$!
-  for ((n = 0; n < 100; n++)); do
-    [ "$n" = 0 ] || kill -0 "$pid" 2>/dev/null || break
-    i=$((n % 2 + 1))
-    proc_kill "imd$i"
-    imd_up "$i"
-    must "host $i lends again" imd_idle "$i"
-  done
-  wait "$pid" || status=$?
-  return "$status"
-}
-# was_cached FILE: of what --stats said there, some came through the cache.
+# was_cached FILE...: of what --stats said there, some came through the cache.
 was_cached() {
-  grep -Eq ' read through the library in .*(local memory|remote memory|their files) \([1-9]' "$1" || {
-    cat "$1"
+  cat "$@" | grep -Eq ' read through the library in .*(local memory|remote memory|their files) \([1-9]' || {
+    cat "$@"
     fail "nothing came from the cache"
   }
 }
 
-# ---- truth and sameness, while hosts die -------------------------------------------------------
+# ---- what is tried, each in a process of its own -----------------------------------------------
 
-truth() { preloaded 1M "$tests/truth" "$dir/file" "$dir/file" "$@" >"$work/truth.out" 2>"$work/truth.log"; }
-for apart in '' apart; do
-  # shellcheck disable=SC2086 # nothing, or a word
-  while_hosts_die truth 40000 $apart || fail "a read was not true, of a writer ${apart:-of the same program}"
-  cat "$work/truth.out"
-  was_cached "$work/truth.log"
+# Every byte read was in the file during the call; the writer is a thread of the program, or another process.
+truth_of() {
+  local name=$1
+  shift
+  preloaded 1M "$tests/truth" "$work/$name" "$work/$name" 40000 "$@" >"$work/$name.out" 2>"$work/$name.log"
+}
+truth() { truth_of truth; }
+truth_apart() { truth_of truth_apart apart; }
+# The same random calls, with the library and without.
+calls() {
+  local seed way
+  for seed in 1 2 3; do
+    for way in "on client" "preloaded 4K"; do
+      rm -rf "$work/calls"
+      mkdir "$work/calls"
+      # shellcheck disable=SC2086 # words
+      $way "$tests/same" "$work/calls" "$seed" 3000 >"$work/calls.$seed.${way%% *}" 2>>"$work/calls.log"
+    done
+    cmp -s "$work/calls.$seed."* || {
+      diff "$work/calls.$seed."* | head -n 10
+      return 1
+    }
+  done
+}
+# What programs do that a library must leave as it is.
+awkward() {
+  on client "$tests/awkward" "$work/awkward" && preloaded 1M "$tests/awkward" "$work/awkward" >"$work/awkward.log" 2>&1
+}
+
+# ---- while hosts die ---------------------------------------------------------------------------
+
+pids=()
+for name in truth truth_apart calls awkward; do
+  "$name" &
+  pids+=($!)
 done
-
-# calls_of SEED CALLS COMMAND...: so many random calls, by the command.
-calls_of() {
-  local seed=$1 calls=$2
-  shift 2
-  rm -rf "$dir"
-  mkdir "$dir"
-  "$@" "$tests/same" "$dir" "$seed" "$calls"
+running() {
+  local pid
+  for pid in "${pids[@]}"; do ! kill -0 "$pid" 2>/dev/null || return 0; done
+  return 1
 }
-# calls_are_same SEED CALLS: with the library and without.
-calls_are_same() {
-  calls_of "$@" preloaded 4K >"$work/calls" 2>"$work/calls.log" || fail "seed $1: same ends with status $?"
-  was_cached "$work/calls.log"
-  calls_of "$@" on client >"$work/plain"
-  cmp -s "$work/calls" "$work/plain" && return
-  diff "$work/calls" "$work/plain" | head -n 10 || true # it ends with 1, as they differ
-  fail "seed $1: calls differ from plain ones"
-}
-while_hosts_die calls_are_same 1 1500 || fail "the library changes what calls give"
-for seed in 2 3; do DODO_MANAGER='' calls_are_same "$seed" 5000; done
-told "calls give what they give plainly"
-
-on client "$tests/awkward" "$work/awkward" || fail "this fails without the library"
-awkward() { preloaded 1M "$tests/awkward" "$work/awkward" >"$work/awkward.log" 2>&1; }
-while_hosts_die awkward || {
-  cat "$work/awkward.log"
-  fail "a program is not left as it is"
-}
+for ((n = 0; n < 100; n++)); do
+  running || break
+  proc_kill "imd$((n % 2 + 1))"
+  imd_up "$((n % 2 + 1))"
+  must "host $((n % 2 + 1)) lends again" imd_idle "$((n % 2 + 1))"
+done
+wait "${pids[0]}" || fail "a read was not true, of a writer in the same program"
+wait "${pids[1]}" || fail "a read was not true, of a writer in another process"
+wait "${pids[2]}" || fail "calls differ from plain ones"
+wait "${pids[3]}" || fail "a program is not left as it is"
+cat "$work"/truth*.out
+was_cached "$work/truth.log"
+was_cached "$work/truth_apart.log"
+was_cached "$work/calls.log"
 was_cached "$work/awkward.log"
-told "programs may be awkward"
+told "$n times a host died"

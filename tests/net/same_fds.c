@@ -82,10 +82,13 @@ void same_make_files(int dir)
 static void await_cache(int fd)
 {
     char byte;
+    struct stat st;
     const struct timespec moment = {.tv_nsec = 500000};
     bool (*holds)(int fd) = NULL;
     *(void **)&holds = dlsym(RTLD_DEFAULT, "dodo_preload_holds");
-    for (int i = 0; holds && i < 20 && !holds(fd) && pread(fd, &byte, 1, 0) == 1; i++)
+    if (!holds || fstat(fd, &st) < 0 || st.st_size < 4096)
+        return;
+    for (int i = 0; i < 100 && !holds(fd) && pread(fd, &byte, 1, 0) == 1; i++)
         (void)nanosleep(&moment, NULL);
 }
 
