@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Programs that nobody here wrote give the same output and status plainly, by dodo run, and below a mount, while
-# hosts die. Those that are not installed are left out aloud.
+# programs.sh [preload]: programs that nobody here wrote give the same output and status plainly, by dodo run, and
+# below a mount, while hosts die. Or some of them, which read by themselves, by dodo run --how preload. Those that are
+# not installed are left out aloud.
 . "$(dirname "$0")/lib.sh"
 
-[ -w /dev/fuse ] || {
+way=${1-mount}
+[ "$way" = preload ] || [ -w /dev/fuse ] || {
   echo "SKIP: /dev/fuse cannot be used here"
   exit 77
 }
@@ -72,6 +74,12 @@ programs=(
   'exit 3' 'kill -9 $$' 'cat nothing'
 )
 
+if [ "$way" = preload ]; then # the others of them read by stdio, or so as these do
+  export DODO_PRELOAD_EAGER=1 # the cache has all reads, though the kernel has the files in memory
+  mapfile -t programs < <(printf '%s\n' "${programs[@]}" |
+    grep -E '^(cat (random$|nothing)|tac|wc|grep -c|sort text$|cmp|dd if=random bs=4|split|tar -xO|gzip -dc|python3.*pread|perl -e|sqlite3.*(count|ORDER)|git -C repo fsck|bash|exit|kill)')
+fi
+
 # one WAY NUMBER DIRECTORY COMMAND...: the program's output and status, where it sees that directory.
 one() {
   local way=$1 number=$2 dir=$3 status=0
@@ -91,9 +99,29 @@ same() {
   fail "$1: ${programs[$2]}"
 }
 
-rm -f "$work/mount.out"
-proc_start mount client "$bin_dodo" mount --min-size 256K --cache-size 4M "$data" "$mnt"
-until_true "${proc_pid[mount]}" grep -qs "ready at" "$work/mount.out"
+# by_run OPTION...: dodo run with these.
+by_run() { one run "$number" "$data" "$bin_dodo" run --min-size 256K --cache-size 4M "$@"; }
+# try_mount, try_preload: program $number, that way, while a host dies.
+try_mount() {
+  by_run --dir "$data" &
+  proc_kill "$victim"
+  wait $!
+  same run "$number"
+  one mount "$number" "$mnt"
+  same mount "$number"
+}
+try_preload() {
+  by_run --how preload &
+  proc_kill "$victim"
+  wait $!
+  same run "$number"
+}
+
+if [ "$way" = mount ]; then
+  rm -f "$work/mount.out"
+  proc_start mount client "$bin_dodo" mount --min-size 256K --cache-size 4M "$data" "$mnt"
+  until_true "${proc_pid[mount]}" grep -qs "ready at" "$work/mount.out"
+fi
 left_out=()
 for number in "${!programs[@]}"; do
   read -r program _ <<<"${programs[$number]}"
@@ -103,15 +131,12 @@ for number in "${!programs[@]}"; do
   fi
   [ -z "${VERBOSE-}" ] || told "$SECONDS ${programs[$number]}"
   one plain "$number" "$data"
-  one run "$number" "$data" "$bin_dodo" run --dir "$data" --min-size 256K --cache-size 4M &
   victim=imd$((number % 2 + 1))
-  proc_kill "$victim"
-  wait $!
-  same run "$number"
-  one mount "$number" "$mnt"
-  same mount "$number"
+  "try_$way"
   imd_up $((number % 2 + 1))
 done
-proc_signal mount TERM
-proc_wait mount || fail "dodo mount ended with status $?"
-told "${#programs[@]} programs and pipelines three ways, the same each; ${#left_out[@]} left out, not installed: ${left_out[*]}"
+if [ "$way" = mount ]; then
+  proc_signal mount TERM
+  proc_wait mount || fail "dodo mount ended with status $?"
+fi
+told "${#programs[@]} programs and pipelines, the same each plainly and by $way; ${#left_out[@]} left out, not installed: ${left_out[*]}"
