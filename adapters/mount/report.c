@@ -92,7 +92,8 @@ void report_file(Mount *m, const Inode *inode)
     char path[PATH_MAX], line[PATH_MAX + 256];
     if (!m->report || inode->read.reads == 0)
         return;
-    file_reads_line(&inode->read, inodes_path(m, inode, path), line, sizeof line);
+    const char *whole = inodes_path(m, inode, path) ? path : NULL;
+    file_reads_line(&inode->read, whole, line, sizeof line);
     write_line(m->report, line);
 }
 
