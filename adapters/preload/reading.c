@@ -17,12 +17,15 @@
 
 /* ---- from the region cache ------------------------------------------------------------------- */
 
+/* The kernel reads no more by one call: MAX_RW_COUNT, less than INT_MAX by a page of 4 KiB. */
+enum { READ_MAX = INT_MAX & ~0xfff };
+
 /* All bytes that are wanted; 0: none, or more than any call reads. */
 static size_t length_of(const struct iovec *iov, int count)
 {
     size_t len = 0;
     for (int i = 0; i < count; i++) {
-        if (iov[i].iov_len > INT_MAX - len)
+        if (iov[i].iov_len > READ_MAX - len)
             return 0;
         len += iov[i].iov_len;
     }
