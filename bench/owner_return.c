@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* owner-return: the owner of a host whose memory is lent comes back, again and again, for
  * scripts/bench-owner. Touches rmd's console file once imd has so much memory, and measures until
- * imd is gone and the kernel counts the memory as free. A line of JSON a return. */
+ * imd has no more than a part of it or is gone, until it is gone, and until the kernel counts the
+ * memory as free. A line of JSON a return. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -32,14 +33,23 @@ enum {
 static int usage(int status)
 {
     (void)fprintf(status ? stderr : stdout,
-                  "Usage: owner-return RMD-PID CONSOLE-FILE COUNT BYTES\n"
+                  "Usage: owner-return RMD-PID CONSOLE-FILE COUNT BYTES [LEFT-BYTES]\n"
                   "       owner-return without-huge-pages COMMAND...\n"
                   "COUNT times: waits until an imd of that rmd has BYTES of memory, touches the\n"
-                  "file, waits until imd is gone and its memory free. Prints lines of JSON.\n");
+                  "file, waits until imd has LEFT-BYTES at most or is gone, until it is gone, and\n"
+                  "its memory is free. Prints lines of JSON.\n");
     return status;
 }
 
-static int once(pid_t rmd, const char *console, uint64_t bytes)
+/* When it has so little left, or is gone. */
+static uint64_t wait_left(pid_t imd, struct pollfd *gone, uint64_t left_bytes)
+{
+    while (left_bytes > 0 && poll(gone, 1, 0) == 0 && owner_resident(imd) > left_bytes)
+        owner_pause_ns(BACK_LOOK_NS);
+    return os_now_ns();
+}
+
+static int once(pid_t rmd, const char *console, uint64_t bytes, uint64_t left_bytes)
 {
     static const struct timespec touch[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
     pid_t imd = owner_wait_imd(rmd, bytes);
@@ -52,6 +62,7 @@ static int once(pid_t rmd, const char *console, uint64_t bytes)
         return -1;
     }
     struct pollfd gone = {.fd = fd, .events = POLLIN};
+    const uint64_t left = wait_left(imd, &gone, left_bytes);
     /* The owner goes on: a touch that a stalled machine looked at too late is idleness again. */
     for (int i = 0; i < PATIENCE_S && poll(&gone, 1, 1000) <= 0; i++)
         (void)utimensat(AT_FDCWD, console, touch, 0);
@@ -61,8 +72,10 @@ static int once(pid_t rmd, const char *console, uint64_t bytes)
         owner_pause_ns(BACK_LOOK_NS);
         now = os_now_ns();
     }
-    (void)printf("{\"gone_ms\": %.3f, \"bytes\": %" PRIu64 ", \"free_ms\": ",
-                 (double)(ended - start) / 1e6, had);
+    if (left_bytes > 0)
+        (void)printf("{\"left_ms\": %.3f, ", (double)(left - start) / 1e6);
+    (void)printf("%s\"gone_ms\": %.3f, \"bytes\": %" PRIu64 ", \"free_ms\": ",
+                 left_bytes > 0 ? "" : "{", (double)(ended - start) / 1e6, had);
     if (back)
         (void)printf("%.3f}\n", (double)(now - start) / 1e6);
     else /* other processes of the machine have taken it meanwhile */
@@ -75,7 +88,7 @@ static int once(pid_t rmd, const char *console, uint64_t bytes)
 
 int main(int argc, char **argv)
 {
-    uint64_t bytes;
+    uint64_t bytes, left = 0;
     if (argc == 2 && strcmp(argv[1], "--help") == 0)
         return usage(EXIT_SUCCESS);
     if (argc >= 3 && strcmp(argv[1], "without-huge-pages") == 0) {
@@ -84,10 +97,11 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "owner-return: %s: %s\n", argv[2], strerror(errno));
         return EXIT_FAILURE;
     }
-    if (argc != 5 || parse_size(argv[4], &bytes) < 0)
+    if ((argc != 5 && argc != 6) || parse_size(argv[4], &bytes) < 0 ||
+        (argc == 6 && parse_size(argv[5], &left) < 0))
         return usage(2);
     for (int i = 0, count = atoi(argv[3]); i < count; i++)
-        if (once((pid_t)atoi(argv[1]), argv[2], bytes) < 0)
+        if (once((pid_t)atoi(argv[1]), argv[2], bytes, left) < 0)
             return EXIT_FAILURE;
     return EXIT_SUCCESS;
 }

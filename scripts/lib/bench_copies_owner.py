@@ -5,7 +5,8 @@
 bench_copies_owner.py MODE POOL-BYTES LEFT-BYTES IMD OPTION...
 
 SIGUSR1: the owner is back. MODE limit: no more than LEFT-BYTES of the pool may hold data from then on; MODE leave: imd
-leaves. SIGUSR2: the owner is away. The limit grows by 64 MiB a second, as rmd lets it; or imd is started again."""
+leaves; MODE save: LEFT-BYTES may move to other hosts before it leaves, within 10 s. SIGUSR2: the owner is away. The limit
+grows by 64 MiB a second, as rmd lets it; or imd is started again."""
 import signal
 import socket
 import subprocess
@@ -55,12 +56,18 @@ while True:
         away = got.si_signo == signal.SIGUSR2
         if mode == "leave" and not away and lent:
             lent = lent.end()
-        elif mode == "leave" and away and not lent:
+        elif mode == "save" and not away and lent:
+            lent.say(f"save {left} 10000")
+        elif mode != "limit" and away:
+            if lent:
+                lent.end()
             lent = Lent()
         elif mode == "limit" and not away:
             limit = left
     elif away:
         limit = min(pool, limit + (64 << 20))
+    if lent and mode == "save" and lent.process.poll() is not None:
+        lent = lent.end()
     if lent:
         lent.say("beat")
         if mode == "limit":

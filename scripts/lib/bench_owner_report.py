@@ -113,11 +113,14 @@ def print_returns(rows):
           "it is),\nand until the kernel counts nine tenths of that as free, where other programs left it:")
     print(f"  {'pool':28}{'returns':>9}{'gone: median':>16}{'highest':>12}{'counted: median':>18}{'of':>5}")
     for name, runs in rows.items():
+        left = sorted(r["left_ms"] for r in runs if "left_ms" in r)
         gone = sorted(r["gone_ms"] for r in runs)
         free = sorted(r["free_ms"] for r in runs if r["free_ms"] is not None)
         counted = f"{statistics.median(free):.0f} ms" if free else "-"
         print(f"  {name:28}{len(gone):>9}{statistics.median(gone):>13.0f} ms{gone[-1]:>9.0f} ms"
               f"{counted:>18}{len(free):>5}")
+        if left:
+            print(f"  {'  all but a hundredth is back':28}{len(left):>9}{statistics.median(left):>13.0f} ms{left[-1]:>9.0f} ms")
 
 
 def print_storms(runs):
