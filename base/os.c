@@ -94,11 +94,11 @@ ssize_t os_text_read(int dir, const char *path, char *text, size_t cap)
  * read first, and the read asks for that once more. */
 void os_ask_for_all(int fd, uint64_t offset, uint64_t len)
 {
-    enum { WINDOW = 128 << 10 };
     len = len < OS_ASK_BYTES ? len : OS_ASK_BYTES;
-    for (uint64_t at = 0; len > WINDOW && at < len; at += WINDOW)
+    for (uint64_t at = 0; len > OS_ASK_LONG && at < len; at += OS_ASK_LONG)
         (void)posix_fadvise(fd, (off_t)(offset + at),
-                            (off_t)(len - at < WINDOW ? len - at : WINDOW), POSIX_FADV_WILLNEED);
+                            (off_t)(len - at < OS_ASK_LONG ? len - at : OS_ASK_LONG),
+                            POSIX_FADV_WILLNEED);
 }
 
 /* cachestat(2), which glibc 2.36 and its headers do not know. The number is the same on all

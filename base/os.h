@@ -50,7 +50,10 @@ bool os_file_may_have(uint64_t bytes);
 /* Before a read of the whole range: makes the kernel ask the drive for all of it at once, or for so
  * much. It would read a long range a part after the other, and where two threads do that, the drive
  * gets their parts in turns, and moves its head for each. No errno is changed. */
-enum { OS_ASK_BYTES = 8 << 20 };
+enum {
+    OS_ASK_LONG = 128 << 10, /* no more than that is left to the read */
+    OS_ASK_BYTES = 8 << 20,
+};
 void os_ask_for_all(int fd, uint64_t offset, uint64_t len);
 
 /* Starts a thread that no signal is delivered to: they are for the threads that there were. 0,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -14,6 +15,7 @@
 #include "base/description.h"
 #include "base/lease.h"
 #include "base/list.h"
+#include "base/num.h"
 #include "base/os.h"
 #include "base/parked.h"
 #include "base/time.h"
@@ -26,6 +28,7 @@ enum { IOV_PIECES = 64 };
  * an error of writing back once to each. */
 typedef struct Reader {
     ListNode link;
+    atomic_ullong next; /* where the last long read ended */
     unsigned regions;
     int fd;
     dev_t device;
@@ -227,20 +230,32 @@ static ssize_t transfer(const Backing *b, const struct iovec *from, int count, u
     return (ssize_t)at;
 }
 
+/* A long read is asked for at once. If it goes on where the last one ended, so is the next one:
+ * what is asked for so, the kernel does not take for the beginning of more. */
+static void ask_for(const Backing *b, uint64_t at, uint64_t len)
+{
+    if (len <= OS_ASK_LONG)
+        return;
+    os_ask_for_all(b->reading, at, len);
+    if (b->reader &&
+        atomic_exchange_explicit(&b->reader->next, at + len, memory_order_relaxed) == at)
+        os_ask_for_all(b->reading, at + len, min_u64(len, sub_u64(OS_ASK_BYTES, len)));
+}
+
 ssize_t backing_read(const Backing *b, const struct iovec *iov, int count, uint64_t offset)
 {
     int error;
     uint64_t len = 0;
     for (int i = 0; i < count; i++)
         len += iov[i].iov_len;
-    os_ask_for_all(b->reading, b->offset + offset, len);
+    ask_for(b, b->offset + offset, len);
     return transfer(b, iov, count, offset, false, &error);
 }
 
 ssize_t backing_pread(const Backing *b, void *buf, size_t len, uint64_t offset)
 {
     off_t at = (off_t)(b->offset + offset);
-    os_ask_for_all(b->reading, (uint64_t)at, len);
+    ask_for(b, (uint64_t)at, len);
 #ifdef __LP64__ /* glibc's would be one, and switch it on and off besides */
     return syscall(SYS_pread64, b->reading, buf, len, at);
 #else

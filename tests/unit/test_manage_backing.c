@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "libmanage/backing.h"
 #include "tests/lib/case.h"
 #include "tests/lib/posix_lock.h"
@@ -304,4 +305,35 @@ TEST(since__what_the_library_wrote_before_is_over)
     (void)close(fd);
     assert_int_not_equal(since_of(reader), 0);
     (void)close(reader);
+}
+
+/* Reads a part of @b at @offset. */
+static void read_part(const Backing *b, uint64_t offset, size_t len)
+{
+    struct iovec iov = {.iov_base = malloc(len), .iov_len = len};
+    assert_non_null(iov.iov_base);
+    assert_int_equal(backing_read(b, &iov, 1, offset), len);
+    free(iov.iov_base);
+}
+
+/* What is asked for at once, the kernel does not take for the beginning of more. */
+TEST(read__a_long_one_that_goes_on_asks_for_the_next)
+{
+    enum { LONG = 2 * OS_ASK_LONG, PARTS = 16 };
+    char path[] = "/tmp/dodo-test-backing-XXXXXX";
+    int fd = mkstemp(path);
+    Backing *b;
+    assert_true(fd >= 0 && unlink(path) == 0 && ftruncate(fd, PARTS * LONG) == 0);
+    if (!os_file_held_known()) {
+        (void)close(fd);
+        return;
+    }
+    assert_int_equal(backing_open(fd, 0, PARTS * LONG, false, &b), 0);
+    read_part(b, 8 * LONG, LONG);
+    assert_false(os_file_held(fd, 9 * LONG, LONG)); /* it goes on from nothing */
+    read_part(b, 0, LONG);
+    read_part(b, LONG, LONG);
+    assert_true(os_file_held(fd, 2 * LONG, LONG));
+    backing_close(b);
+    (void)close(fd);
 }
