@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -42,4 +43,23 @@ int lease_ask(int fd)
 {
     int res = lease_try(fd);
     return res == -EAGAIN && parked_close_unlocked() > 0 ? lease_try(fd) : res;
+}
+
+int lease_keep(int fd, int number, pid_t keeper)
+{
+    const struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = keeper};
+    bool kept = fcntl(fd, F_SETSIG, number) == 0 && fcntl(fd, F_SETOWN_EX, &owner) == 0 &&
+                fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+    return kept ? 0 : -errno;
+}
+
+void lease_keeper_hurry(void)
+{
+    const struct sched_param first = {.sched_priority = 1};
+    (void)pthread_setschedparam(pthread_self(), SCHED_RR | SCHED_RESET_ON_FORK, &first);
+}
+
+bool lease_may_come(int error)
+{
+    return error == EAGAIN || error == EMFILE || error == ENFILE || error == ENOMEM;
 }

@@ -8,6 +8,7 @@
 
 #include "adapters/mount/filesystems.h"
 #include "adapters/mount/mount.h"
+#include "base/lease.h"
 #include "base/os.h"
 #include "daemon/log.h"
 
@@ -96,12 +97,6 @@ static void job_push(Mount *m, Inode *inode, FreshJob job)
 
 /* ---- leases -------------------------------------------------------------------------------- */
 
-/* Errors that do not last. Others say that the file is not ours, or on no such file system. */
-static bool is_for_now(int res)
-{
-    return res == -EAGAIN || res == -EMFILE || res == -ENFILE || res == -ENOMEM;
-}
-
 /* A lease for @inode, under its lock: 0, -errno. */
 static int take(Mount *m, Inode *inode)
 {
@@ -120,7 +115,7 @@ static void try_locked(Mount *m, Inode *inode)
     int res = take(m, inode);
     inode->lease_error = res;
     if (res < 0)
-        inode->unleasable = !is_for_now(res);
+        inode->unleasable = !lease_may_come(-res);
     else if (trust_take(&inode->trust, &number))
         job_push(m, inode, (FreshJob){.drop = true, .take = number});
 }

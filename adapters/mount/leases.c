@@ -3,7 +3,6 @@
  * first lease: many a program that is run through a mount opens no file there. */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "adapters/mount/mount.h"
+#include "base/lease.h"
 #include "base/os.h"
 
 /* The kernel's signal for a break; it tells the descriptor. Where it has no room for that, it sends
@@ -68,19 +68,11 @@ static void for_all(Leases *l, void (*look)(Leases *l, int fd))
     g_free(fds);
 }
 
-/* Somebody waits for each break, so its few steps come before all programs that only compute. That
- * is for root; others take their turn. */
-static void hurry(void)
-{
-    const struct sched_param first = {.sched_priority = 1};
-    (void)pthread_setschedparam(pthread_self(), SCHED_RR | SCHED_RESET_ON_FORK, &first);
-}
-
 static void *leases_main(void *ctx)
 {
     Leases *l = ctx;
     siginfo_t info;
-    hurry();
+    lease_keeper_hurry();
     l->thread_id = (pid_t)syscall(SYS_gettid);
     (void)sem_post(&l->started);
     for (;;) {
@@ -162,20 +154,15 @@ static int expect(Leases *l, Inode *inode)
 int leases_take(Mount *m, Inode *inode)
 {
     Leases *l = m->leases;
-    struct f_owner_ex owner = {.type = F_OWNER_TID};
     if (inode->lease_fd < 0)
         inode->lease_fd = open(fd_path(inode->fd).text, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     int res = inode->lease_fd < 0 ? -errno : expect(l, inode);
     if (res < 0)
         return res;
-    owner.pid = l->thread_id;
-    if (fcntl(inode->lease_fd, F_SETSIG, BREAK_SIGNAL) == 0 &&
-        fcntl(inode->lease_fd, F_SETOWN_EX, &owner) == 0 &&
-        fcntl(inode->lease_fd, F_SETLEASE, F_RDLCK) == 0)
-        return 0;
-    int error = errno;
-    leases_release(m, inode);
-    return -error;
+    res = lease_keep(inode->lease_fd, BREAK_SIGNAL, l->thread_id);
+    if (res < 0)
+        leases_release(m, inode);
+    return res;
 }
 
 void leases_release(Mount *m, Inode *inode)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,6 @@
 
 #include "adapters/mount/reason.h"
 #include "adapters/preload/own.h"
-#include "adapters/preload/report.h"
-#include "adapters/preload/worker.h"
 #include "base/os.h"
 
 enum {
@@ -24,10 +23,6 @@ enum {
     PLAIN_CALLS = 64,  /* a number that is no large file's is looked at again after so many */
 };
 
-/* A file that somebody opened for writing is not held again before so long: who does that often
- * shall not wait for us each time. */
-#define AGAIN_NS 1000000000ull
-
 /* What is remembered of a number: 0: nothing; a file; or, odd, how many calls are the kernel's
  * before it is looked at again. */
 static atomic_uintptr_t fds[FDS_MAX];
@@ -35,6 +30,8 @@ static atomic_int fds_end; /* above all that are remembered */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static File files[FILES_MAX];
+static sem_t work;
+static void (*tell_of)(const File *f);
 static unsigned next_place; /* where the search for one begins that may be given away */
 static PreloadSettings settings;
 
@@ -43,9 +40,11 @@ const PreloadSettings *files_settings(void)
     return &settings;
 }
 
-void files_init(void)
+void files_init(void (*tell)(const File *f))
 {
+    tell_of = tell;
     settings_read(&settings);
+    (void)sem_init(&work, 0, 0);
     for (unsigned i = 0; i < FILES_MAX; i++) {
         files[i].lease_fd = -1;
         (void)pthread_mutex_init(&files[i].way_lock, NULL);
@@ -62,12 +61,17 @@ void files_unlock(void)
     (void)pthread_mutex_unlock(&lock);
 }
 
+void files_await_work(void)
+{
+    (void)sem_wait(&work);
+}
+
 /* ---- the table of files ---------------------------------------------------------------------- */
 
 static File *find(dev_t dev, ino_t ino)
 {
     for (unsigned i = 0; i < FILES_MAX; i++)
-        if (files[i].state != FILE_FREE && files[i].dev == dev && files[i].ino == ino)
+        if (files[i].hold.state != HOLD_NONE && files[i].dev == dev && files[i].ino == ino)
             return &files[i];
     return NULL;
 }
@@ -76,11 +80,11 @@ static File *find(dev_t dev, ino_t ino)
 static File *place(void)
 {
     for (unsigned i = 0; i < FILES_MAX; i++)
-        if (files[i].state == FILE_FREE)
+        if (files[i].hold.state == HOLD_NONE)
             return &files[i];
     for (unsigned i = 0; i < FILES_MAX; i++) {
         File *f = &files[next_place++ % FILES_MAX];
-        if ((f->state == FILE_PLAIN || f->state == FILE_NEVER) && f->word == 0)
+        if ((f->hold.state == HOLD_PLAIN || f->hold.state == HOLD_NEVER) && f->word == 0)
             return f;
     }
     return NULL;
@@ -114,7 +118,7 @@ static File *meet(int fd, const struct stat *st)
     f = place();
     if (!f)
         return NULL;
-    report_file(f);
+    tell_of(f);
     free(f->path);
     const char *known = path_of(fd, path) ? path : NULL;
     enum Reason reason = reason_against(known);
@@ -126,9 +130,7 @@ static File *meet(int fd, const struct stat *st)
     f->read.cached_bytes = f->read.uncached_bytes = 0;
     f->read.reads = 0;
     f->read.reason = reason;
-    f->state = reason == REASON_FAST ? FILE_PLAIN : FILE_NEVER;
-    f->again_ns = 0;
-    f->broken = false;
+    f->hold = (Hold){.state = reason == REASON_FAST ? HOLD_PLAIN : HOLD_NEVER};
     f->path = known && settings.report ? strdup(known) : NULL;
     return f;
 }
@@ -227,34 +229,30 @@ bool file_enter(File *f)
 void file_leave(File *f)
 {
     if (atomic_fetch_sub(&f->word, 1) == 1)
-        worker_wake();
+        (void)sem_post(&work);
 }
 
-void file_want(File *f, int fd)
+bool file_want(File *f, int fd)
 {
-    sigset_t before;
     if (file_may_enter(f))
-        return;
-    own_begin(&before);
+        return false;
     files_lock();
-    bool wanted = f->state == FILE_PLAIN && os_now_ns() >= f->again_ns && worker_start();
-    if (wanted) {
+    bool wanted = hold_want(&f->hold, os_now_ns());
+    if (wanted)
         f->fd = fd;
-        f->state = FILE_WANTED;
-    }
     files_unlock();
     if (wanted)
-        worker_wake();
-    own_end(&before);
+        (void)sem_post(&work);
+    return wanted;
 }
 
 /* ---- states -----------------------------------------------------------------------------------
  */
 
-File *files_next(File *f, enum FileState state)
+File *files_next(File *f, enum HoldState state)
 {
     for (f = f ? f + 1 : files; f < files + FILES_MAX; f++)
-        if (f->state == state)
+        if (f->hold.state == state)
             return f;
     return NULL;
 }
@@ -269,16 +267,12 @@ File *files_by_lease(int lease_fd)
 
 void file_give_up(File *f, bool broken)
 {
-    if (f->state == FILE_HELD) {
+    if (hold_give_up(&f->hold, broken, os_now_ns()))
         (void)atomic_fetch_and(&f->word, ~FILE_OPEN);
-        f->state = FILE_ENDING;
-    }
-    f->broken |= broken;
-    f->again_ns = broken ? os_now_ns() + AGAIN_NS : 0;
     if (broken)
         f->read.reason = REASON_BROKEN;
     (void)fcntl(f->lease_fd, F_SETLEASE, F_UNLCK);
-    worker_wake();
+    (void)sem_post(&work);
 }
 
 /* ---- the process forks, or ends ----------------------------------------------------------------
@@ -300,10 +294,11 @@ void files_forget_all(void)
         fds[fd] = 0;
     fds_end = 0;
     (void)pthread_mutex_init(&lock, NULL);
+    (void)sem_init(&work, 0, 0);
 }
 
-void files_report(void)
+void files_tell_all(void)
 {
     for (unsigned i = 0; i < FILES_MAX; i++)
-        report_file(&files[i]);
+        tell_of(&files[i]);
 }

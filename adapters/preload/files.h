@@ -20,17 +20,9 @@
 #include <sys/types.h>
 
 #include "adapters/file_reads.h"
+#include "adapters/preload/hold.h"
 #include "adapters/preload/settings.h"
 #include "adapters/preload/way.h"
-
-enum FileState {
-    FILE_FREE,   /* the place is nobody's */
-    FILE_PLAIN,  /* reads are the kernel's */
-    FILE_WANTED, /* the worker is to hold it */
-    FILE_HELD,
-    FILE_ENDING, /* the worker is to close the region, when the readers have left */
-    FILE_NEVER,  /* it cannot be cached */
-};
 
 #define FILE_OPEN 0x80000000u /* in File.word: readers may enter; the rest counts them */
 
@@ -48,15 +40,14 @@ typedef struct File {
     FileReads read;
 
     /* Under the lock of all files. */
-    enum FileState state;
-    int fd;            /* of the program; the one that the worker opens it by */
-    bool broken;       /* somebody wants to write */
-    uint64_t again_ns; /* when it may be wanted again */
-    char *path;        /* for the report; NULL: nobody wants one, or none is known */
+    Hold hold;
+    int fd;     /* of the program; the one that the worker opens it by */
+    char *path; /* for the report; NULL: nobody wants one, or none is known */
 } File;
 
-/* The settings are read, and nothing is cached yet. */
-void files_init(void);
+/* The settings are read, and nothing is cached yet. @tell: a place is given away, and what is to be
+ * reported of its file is to be told now. */
+void files_init(void (*tell)(const File *f));
 const PreloadSettings *files_settings(void);
 
 /* The file that @fd was open for when it was last looked at; NULL: its reads are the kernel's. */
@@ -75,15 +66,19 @@ static inline bool file_may_enter(const File *f)
 /* A read enters @f, to be served from its region; false: not now. */
 bool file_enter(File *f);
 void file_leave(File *f);
-/* The region cache is to have @f's reads. */
-void file_want(File *f, int fd);
+/* The region cache is to have @f's reads. True: there is work for the worker, who may not run yet.
+ */
+bool file_want(File *f, int fd);
+
+/* Waits until there may be work: a file is wanted, or nobody is inside one that is ending. */
+void files_await_work(void);
 
 /* ---- for the worker and the keeper ----------------------------------------------------------- */
 
 void files_lock(void);
 void files_unlock(void);
 /* All below need the lock. The next file after @f in @state; NULL: none. */
-File *files_next(File *f, enum FileState state);
+File *files_next(File *f, enum HoldState state);
 /* The file that has the lease @fd; NULL: none. */
 File *files_by_lease(int lease_fd);
 /* No reader enters @f any more, and its lease goes back. @broken: somebody waits for that. */
@@ -93,7 +88,7 @@ bool files_are_open_for(const File *f);
 
 /* The child of a fork has no threads, leases or regions of ours. */
 void files_forget_all(void);
-/* The report, when the process ends. */
-void files_report(void);
+/* Tells of all, when the process ends. */
+void files_tell_all(void);
 
 #endif

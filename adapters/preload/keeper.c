@@ -2,10 +2,8 @@
 /* The keeper of the leases: somebody who wants to write a file waits for it, so it does nothing
  * that takes long. A break that it does not hear of at once (the kernel had no room for the signal)
  * it finds with its next look; no reader trusts a lease without asking. */
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -13,7 +11,8 @@
 
 #include "adapters/preload/files.h"
 #include "adapters/preload/own.h"
-#include "adapters/preload/worker.h"
+#include "adapters/preload/keeper.h"
+#include "base/lease.h"
 #include "base/os.h"
 #include "base/time.h"
 
@@ -26,11 +25,6 @@
 static sem_t started;
 static pid_t id;
 
-pid_t keeper_id(void)
-{
-    return id;
-}
-
 static void give_up(int lease_fd)
 {
     files_lock();
@@ -40,26 +34,16 @@ static void give_up(int lease_fd)
     files_unlock();
 }
 
-/* True: files are held, so it looks again. */
-static bool look_at_all(void)
+static void look_at_all(void)
 {
-    bool any = false;
     files_lock();
-    for (File *f = NULL; (f = files_next(f, FILE_HELD)); any = true) {
+    for (File *f = NULL; (f = files_next(f, HOLD_HELD));) {
         if (fcntl(f->lease_fd, F_GETLEASE) != F_RDLCK)
             file_give_up(f, true);
         else if (!files_are_open_for(f))
             file_give_up(f, false);
     }
     files_unlock();
-    return any;
-}
-
-/* Before all programs that only compute. That is for root; others take their turn. */
-static void hurry(void)
-{
-    const struct sched_param first = {.sched_priority = 1};
-    (void)pthread_setschedparam(pthread_self(), SCHED_RR | SCHED_RESET_ON_FORK, &first);
 }
 
 /* The kernel's own signals have a code above 0. One that somebody has sent to the process is the
@@ -77,7 +61,7 @@ static void *keeper_main(void *ctx)
     sigset_t wanted;
     siginfo_t info;
     own_thread();
-    hurry();
+    lease_keeper_hurry();
     (void)sigemptyset(&wanted);
     (void)sigaddset(&wanted, BREAK_SIGNAL);
     id = (pid_t)syscall(SYS_gettid);
@@ -90,7 +74,7 @@ static void *keeper_main(void *ctx)
             give_up(info.si_fd);
         if (os_now_ns() < due_ns)
             continue;
-        (void)look_at_all();
+        look_at_all();
         due_ns = os_now_ns() + LOOK_NS;
     }
     return ctx;
@@ -109,8 +93,5 @@ bool keeper_start(void)
 
 int keeper_take(int fd)
 {
-    const struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = id};
-    bool taken = fcntl(fd, F_SETSIG, BREAK_SIGNAL) == 0 && fcntl(fd, F_SETOWN_EX, &owner) == 0 &&
-                 fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
-    return taken ? 0 : -errno;
+    return lease_keep(fd, BREAK_SIGNAL, id);
 }

@@ -13,6 +13,7 @@
 #include "adapters/preload/own.h"
 #include "adapters/preload/report.h"
 #include "adapters/preload/start.h"
+#include "adapters/preload/worker.h"
 #include "base/os.h"
 
 /* ---- from the region cache ------------------------------------------------------------------- */
@@ -179,6 +180,15 @@ static long sleeps(void)
     return usage.ru_nvcsw;
 }
 
+static void want(File *f, int fd)
+{
+    sigset_t before;
+    own_begin(&before);
+    if (file_want(f, fd))
+        worker_start();
+    own_end(&before);
+}
+
 /* The kernel is to read. */
 static void watch(Reading *r, int fd)
 {
@@ -188,7 +198,7 @@ static void watch(Reading *r, int fd)
     if (r->weight == 0)
         return;
     if (f->cache) {
-        file_want(f, fd);
+        want(f, fd);
         r->weight = 0;
         return;
     }

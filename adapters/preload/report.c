@@ -54,7 +54,7 @@ static void write_text(const char *text)
 void report_file(const File *f)
 {
     char line[PATH_MAX + 256];
-    if (!files_settings()->report || f->state == FILE_FREE || f->read.reads == 0)
+    if (!files_settings()->report || f->hold.state == HOLD_NONE || f->read.reads == 0)
         return;
     file_reads_line(&f->read, f->path, line, sizeof line);
     write_text(line);
@@ -71,7 +71,7 @@ void report_write(void)
     own_begin(&before);
     if (calls)
         (void)calls->stats(&st);
-    files_report();
+    files_tell_all();
     if (sums.reads > 0) {
         ReadTotals t = {.reads = sums.reads,
                         .bytes = sums.bytes,

@@ -71,7 +71,7 @@ void start_check(void)
 __attribute__((constructor)) static void on_load(void)
 {
     real_find();
-    files_init();
+    files_init(report_file);
     here_make();
     own_code_add((const void *)on_load);
     os_descriptors_place(own_floor(), own_add);

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <semaphore.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,28 +14,19 @@
 #include "adapters/mount/reason.h"
 #include "adapters/preload/cache.h"
 #include "adapters/preload/files.h"
+#include "adapters/preload/keeper.h"
 #include "adapters/preload/own.h"
 #include "base/description.h"
+#include "base/lease.h"
 #include "base/os.h"
 #include "base/parked.h"
 #include "base/time.h"
 
-static sem_t work;
-static bool running; /* both threads, under the lock of all files */
-static bool over;    /* there will be none in this process */
-
-void worker_wake(void)
-{
-    (void)sem_post(&work);
-}
+/* Both threads. OVER: there will be none in this process. */
+static atomic_int threads;
+enum { THREADS_NONE, THREADS_RUN, THREADS_OVER };
 
 /* ---- a file is held -------------------------------------------------------------------------- */
-
-/* Errors that do not last. */
-static bool is_for_now(int error)
-{
-    return error == EAGAIN || error == EMFILE || error == ENFILE || error == ENOMEM;
-}
 
 static enum Reason reason_for(int error)
 {
@@ -54,16 +45,14 @@ static void close_unused(void)
 }
 
 /* The worker is done with @f, which is not held. Under no lock. */
-static void leave_plain(File *f, enum FileState state, enum Reason reason, uint64_t pause_ns)
+static void leave_plain(File *f, bool never, enum Reason reason, uint64_t pause_ns)
 {
     files_lock();
     int fd = f->lease_fd;
     f->lease_fd = -1;
-    f->state = state;
+    hold_end(&f->hold, never, pause_ns, os_now_ns());
     if (reason != REASON_NONE)
         f->read.reason = reason;
-    if (pause_ns > 0)
-        f->again_ns = os_now_ns() + pause_ns;
     files_unlock();
     if (fd < 0)
         return;
@@ -96,7 +85,7 @@ static int lease(File *f)
         return fd;
     files_lock();
     f->lease_fd = fd;
-    f->broken = false;
+    hold_take(&f->hold);
     files_unlock();
     return files_settings()->local || filesystem_is_local(fd) ? keeper_take(fd) : -EXDEV;
 }
@@ -105,12 +94,11 @@ static int lease(File *f)
 static bool let_in(File *f, int rd, off_t size)
 {
     files_lock();
-    bool good = !f->broken && fcntl(f->lease_fd, F_GETLEASE) == F_RDLCK;
+    bool good = hold_begin(&f->hold);
     if (good) {
         f->rd = rd;
         f->size = size;
         f->read.reason = REASON_NONE;
-        f->state = FILE_HELD;
         (void)atomic_fetch_or(&f->word, FILE_OPEN);
     }
     files_unlock();
@@ -126,7 +114,7 @@ static void hold(File *f)
     int error = -lease(f);
     if (error != 0) {
         enum Reason why = error == EXDEV ? REASON_OTHER_HOSTS : reason_for(error);
-        leave_plain(f, is_for_now(error) ? FILE_PLAIN : FILE_NEVER, why, PAUSE_NS);
+        leave_plain(f, !lease_may_come(error), why, PAUSE_NS);
         return;
     }
     const CacheCalls *calls = cache_calls();
@@ -135,10 +123,10 @@ static void hold(File *f)
                                       DODO_RDONLY | DODO_STRIPE | DODO_RETAIN)
                  : -1;
     if (rd < 0) {
-        leave_plain(f, FILE_NEVER, REASON_NO_REGION, 0);
+        leave_plain(f, true, REASON_NO_REGION, 0);
     } else if (!let_in(f, rd, st.st_size)) {
         (void)calls->cclose(rd);
-        leave_plain(f, FILE_PLAIN, REASON_BROKEN, 0); /* it waits as for any that was broken */
+        leave_plain(f, false, REASON_BROKEN, 0); /* it waits as for any that was broken */
     }
 }
 
@@ -149,10 +137,10 @@ static void end(File *f)
     if (atomic_load(&f->word) != 0)
         return; /* the last reader wakes us */
     (void)cache_calls()->cclose(f->rd);
-    leave_plain(f, FILE_PLAIN, REASON_NONE, 0);
+    leave_plain(f, false, REASON_NONE, 0);
 }
 
-static File *next(File *f, enum FileState state)
+static File *next(File *f, enum HoldState state)
 {
     files_lock();
     f = files_next(f, state);
@@ -164,30 +152,26 @@ static void *worker_main(void *ctx)
 {
     own_thread();
     for (;;) {
-        (void)sem_wait(&work);
-        for (File *f = NULL; (f = next(f, FILE_ENDING));)
+        files_await_work();
+        for (File *f = NULL; (f = next(f, HOLD_ENDING));)
             end(f);
-        for (File *f = NULL; (f = next(f, FILE_WANTED));)
+        for (File *f = NULL; (f = next(f, HOLD_WANTED));)
             hold(f);
     }
     return ctx;
 }
 
-bool worker_start(void)
+void worker_start(void)
 {
     pthread_t thread;
-    if (running || over)
-        return running;
-    if (sem_init(&work, 0, 0) < 0 || !keeper_start() ||
-        os_thread_start(&thread, worker_main, NULL) < 0)
-        return false;
-    (void)pthread_detach(thread);
-    running = true;
-    return true;
+    int none = THREADS_NONE;
+    if (!atomic_compare_exchange_strong(&threads, &none, THREADS_RUN))
+        return;
+    if (keeper_start() && os_thread_start(&thread, worker_main, NULL) == 0)
+        (void)pthread_detach(thread);
 }
 
 void worker_forget(bool for_good)
 {
-    over |= for_good;
-    running = false;
+    threads = for_good ? THREADS_OVER : threads == THREADS_OVER ? THREADS_OVER : THREADS_NONE;
 }

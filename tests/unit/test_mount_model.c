@@ -10,12 +10,12 @@
  * attributes were invalidated since it was asked for; a page that is being read is not dropped
  * before the answer.
  */
-#include <glib.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "adapters/mount/trust.h"
 #include "tests/lib/case.h"
+#include "tests/lib/state_search.h"
 
 enum { READERS = 2, PAGES = 2, READS = 5, OPENINGS = 2, WRITES = 1, NONE = -1 };
 
@@ -60,22 +60,6 @@ typedef struct World {
     int8_t settles;    /* which is then said to be done */
 } World;
 
-typedef struct Search {
-    enum Fault fault;
-    GHashTable *seen;
-    GQueue *todo;
-    bool wrong;
-} Search;
-
-static void push(Search *s, const World *w)
-{
-    GBytes *bytes = g_bytes_new(w, sizeof *w);
-    if (g_hash_table_add(s->seen, g_bytes_ref(bytes)))
-        g_queue_push_tail(s->todo, bytes);
-    else
-        g_bytes_unref(bytes);
-}
-
 /* ---- the kernel ---------------------------------------------------------------------------- */
 
 static void invalidate_attrs(World *w)
@@ -101,21 +85,21 @@ static void drop_pages(World *w)
     memset(w->pages, NONE, sizeof w->pages);
 }
 
-static void give(Search *s, World *w, Reader *r, int data)
+static void give(StateSearch *s, World *w, Reader *r, int data)
 {
     s->wrong |= data < r->low || data > w->version;
 }
 
 /* ---- the mount ----------------------------------------------------------------------------- */
 
-static void answer_attrs(const Search *s, World *w, Reader *r)
+static void answer_attrs(const StateSearch *s, World *w, Reader *r)
 {
     bool keep = trust_is_held(&w->trust) || s->fault == FAULT_PLAIN_ATTRS;
     w->attrs_valid |= keep && r->fresh;
     r->phase = LOOKS;
 }
 
-static void try_lease(const Search *s, World *w)
+static void try_lease(const StateSearch *s, World *w)
 {
     uint64_t number;
     if (w->lease || w->writer_open || !trust_wants_lease(&w->trust, TRUST_AGAIN_NS))
@@ -127,7 +111,7 @@ static void try_lease(const Search *s, World *w)
         w->take_drops |= (int8_t)(1 << number);
 }
 
-static void begin_read(const Search *s, World *w, Reader *r)
+static void begin_read(const StateSearch *s, World *w, Reader *r)
 {
     try_lease(s, w);
     r->take = trust_read_begin(&w->trust) ? (int8_t)w->trust.takes : 0;
@@ -143,7 +127,7 @@ static void read_file(World *w, Reader *r)
     r->phase = HAS_DATA;
 }
 
-static void become_plain(const Search *s, World *w)
+static void become_plain(const StateSearch *s, World *w)
 {
     (void)trust_give_up(&w->trust, true, 0);
     if (s->fault != FAULT_REGION_STAYS)
@@ -158,7 +142,7 @@ static void release(World *w)
 }
 
 /* The thread that hears of breaks takes one step. */
-static void step_break(const Search *s, World *w)
+static void step_break(const StateSearch *s, World *w)
 {
     bool swapped = s->fault == FAULT_RELEASE_FIRST;
     switch ((enum Break)w->breaking) {
@@ -193,7 +177,7 @@ static void step_break(const Search *s, World *w)
 /* ---- one step of everybody ----------------------------------------------------------------- */
 
 /* @page: of a read that begins. */
-static void step_reader(Search *s, World *w, Reader *r, int page)
+static void step_reader(StateSearch *s, World *w, Reader *r, int page)
 {
     switch ((enum Phase)r->phase) {
     case IDLE:
@@ -246,7 +230,7 @@ static bool reader_can(const World *w, const Reader *r)
     return r->phase != LOOKS || !page_is_locked(w, r->page);
 }
 
-static void steps_of_readers(Search *s, const World *w)
+static void steps_of_readers(StateSearch *s, const World *w)
 {
     for (unsigned i = 0; i < READERS; i++) {
         const Reader *r = &w->readers[i];
@@ -255,33 +239,33 @@ static void steps_of_readers(Search *s, const World *w)
         for (unsigned page = 0; page < choices && reader_can(w, r); page++) {
             World next = *w;
             step_reader(s, &next, &next.readers[i], (int)page);
-            push(s, &next);
+            state_push(s, &next);
         }
     }
 }
 
-static void steps_of_writer(Search *s, const World *w)
+static void steps_of_writer(StateSearch *s, const World *w)
 {
     World next = *w;
     if (w->writer_open) {
         next.writer_open = false;
-        push(s, &next);
+        state_push(s, &next);
         if (w->writes_left == 0)
             return;
         next = *w;
         next.version++;
         next.writes_left--;
-        push(s, &next);
+        state_push(s, &next);
     } else if (!w->writer_waits && w->openings_left > 0) {
         next.openings_left--;
         next.writer_open = !w->lease;
         next.writer_waits = w->lease;
         next.breaking = w->lease ? BROKEN : w->breaking;
-        push(s, &next);
+        state_push(s, &next);
     }
 }
 
-static void steps_of_jobs(Search *s, const World *w)
+static void steps_of_jobs(StateSearch *s, const World *w)
 {
     World next = *w;
     if (page_is_locked(w, NONE))
@@ -289,7 +273,7 @@ static void steps_of_jobs(Search *s, const World *w)
     if (w->drops > 0) {
         drop_pages(&next);
         next.drops--;
-        push(s, &next);
+        state_push(s, &next);
     }
     for (int number = 1; number < 7; number++) {
         if (!(w->take_drops & 1 << number))
@@ -298,12 +282,12 @@ static void steps_of_jobs(Search *s, const World *w)
         drop_pages(&next);
         next.take_drops &= (int8_t) ~(1 << number);
         next.settles |= (int8_t)(1 << number);
-        push(s, &next);
+        state_push(s, &next);
     }
 }
 
 /* After the drop, and perhaps long after it. */
-static void steps_that_settle(Search *s, const World *w)
+static void steps_that_settle(StateSearch *s, const World *w)
 {
     for (int number = 1; number < 7; number++) {
         World next = *w;
@@ -312,25 +296,27 @@ static void steps_that_settle(Search *s, const World *w)
         next.settles &= (int8_t) ~(1 << number);
         trust_settle(&next.trust,
                      s->fault == FAULT_SETTLE_ANY ? next.trust.takes : (uint64_t)number);
-        push(s, &next);
+        state_push(s, &next);
     }
 }
 
-static void steps(Search *s, const World *w)
+static void steps(StateSearch *s, const void *state)
 {
-    World next = *w;
+    World world, next, *w = &world;
+    memcpy(w, state, sizeof *w);
+    next = *w;
     steps_of_readers(s, w);
     steps_of_writer(s, w);
     steps_of_jobs(s, w);
     steps_that_settle(s, w);
     if (w->breaking != NOT_BROKEN) {
         step_break(s, &next);
-        push(s, &next);
+        state_push(s, &next);
     }
     if (w->attrs_valid) { /* for a second at most */
         next = *w;
         next.attrs_valid = false;
-        push(s, &next);
+        state_push(s, &next);
     }
 }
 
@@ -344,21 +330,7 @@ static bool goes_wrong(enum Fault fault)
     start.reads_left = READS;
     start.openings_left = OPENINGS;
     start.writes_left = WRITES;
-    Search s = {.fault = fault,
-                .seen = g_hash_table_new_full(g_bytes_hash, g_bytes_equal,
-                                              (GDestroyNotify)g_bytes_unref, NULL),
-                .todo = g_queue_new()};
-    push(&s, &start);
-    for (GBytes *bytes; !s.wrong && (bytes = g_queue_pop_head(s.todo));) {
-        World w;
-        memcpy(&w, g_bytes_get_data(bytes, NULL), sizeof w);
-        g_bytes_unref(bytes);
-        steps(&s, &w);
-    }
-    print_message("# %u states\n", g_hash_table_size(s.seen));
-    g_queue_free_full(s.todo, (GDestroyNotify)g_bytes_unref);
-    g_hash_table_destroy(s.seen);
-    return s.wrong;
+    return state_search(&start, sizeof start, (int)fault, steps);
 }
 
 TEST(mount_model__no_read_is_wrong_in_any_order)
