@@ -7,6 +7,39 @@
 #include "adapters/mount/reason.h"
 #include "base/parse.h"
 
+void file_reads_add(FileReads *f, ReadSums *sums, bool cached, ssize_t n, uint64_t ns)
+{
+    uint64_t bytes = n > 0 ? (uint64_t)n : 0;
+    f->reads++;
+    if (cached) {
+        f->cached_bytes += bytes;
+    } else {
+        f->uncached_bytes += bytes;
+        sums->uncached_reads++;
+        sums->uncached_bytes += bytes;
+    }
+    sums->reads++;
+    sums->bytes += bytes;
+    sums->ns += ns;
+}
+
+char *read_sums_line(const ReadSums *sums, const DodoManageStats *st,
+                     char line[TOTALS_LINE_MAX + 1])
+{
+    ReadTotals t = {.reads = sums->reads,
+                    .bytes = sums->bytes,
+                    .local_reads = st->local_hits,
+                    .local_bytes = st->local_bytes,
+                    .remote_reads = st->remote_hits,
+                    .remote_bytes = st->remote_bytes,
+                    .file_reads = st->disk_reads,
+                    .file_bytes = st->disk_bytes,
+                    .uncached_reads = sums->uncached_reads,
+                    .uncached_bytes = sums->uncached_bytes,
+                    .ns = sums->ns};
+    return strcat(totals_line(&t, line), "\n");
+}
+
 /* In one line, whatever the path has. */
 static void make_text(char *path)
 {

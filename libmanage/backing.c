@@ -124,8 +124,6 @@ static int open_and_enter(Backing *b, int fd)
         description_close(b->fd, b->shared);
         return result;
     }
-    if (b->read_only && !is_unwritten(b))
-        b->since_ns = 0;
     b->reader = b->shared ? NULL : reader_get(b, fd, &st);
     b->reading = b->reader ? b->reader->fd : b->fd;
     list_push_back(&all, &b->link);
@@ -148,11 +146,14 @@ int backing_open(int fd, uint64_t offset, uint64_t len, bool read_only, Backing 
     (void)pthread_mutex_lock(&all_lock);
     int result = open_and_enter(b, fd);
     (void)pthread_mutex_unlock(&all_lock);
-    if (result < 0)
+    if (result < 0) {
         free(b);
-    else
-        *ret = b;
-    return result < 0 ? result : 0;
+        return result;
+    }
+    if (b->read_only && !is_unwritten(b))
+        b->since_ns = 0;
+    *ret = b;
+    return 0;
 }
 
 void backing_close(Backing *b)

@@ -13,12 +13,11 @@
 #include "adapters/mount/filesystems.h"
 #include "adapters/mount/mount.h"
 #include "adapters/mount/reason.h"
-#include "adapters/totals.h"
 #include "base/os.h"
 
 struct Report {
     int fd;
-    atomic_ullong reads, bytes, uncached_reads, uncached_bytes, ns;
+    ReadSums sums;
 };
 
 Report *report_open(const char *path)
@@ -63,20 +62,9 @@ void report_read(Mount *m, Inode *inode, int fd, bool cached, ssize_t n, uint64_
     Report *r = m->report;
     if (!r)
         return;
-    FileReads *file = &inode->read;
-    uint64_t bytes = n > 0 ? (uint64_t)n : 0;
-    file->reads++;
-    if (cached) {
-        file->cached_bytes += bytes;
-    } else {
-        file->uncached_bytes += bytes;
-        file->reason = reason_now(m, inode, fd);
-        r->uncached_reads++;
-        r->uncached_bytes += bytes;
-    }
-    r->reads++;
-    r->bytes += bytes;
-    r->ns += os_now_ns() - began_ns;
+    file_reads_add(&inode->read, &r->sums, cached, n, os_now_ns() - began_ns);
+    if (!cached)
+        inode->read.reason = reason_now(m, inode, fd);
 }
 
 /* ---- lines --------------------------------------------------------------------------------- */
@@ -99,26 +87,14 @@ void report_file(Mount *m, const Inode *inode)
 
 void report_close(Report *r)
 {
-    char line[TOTALS_LINE_MAX];
+    char line[TOTALS_LINE_MAX + 1];
     DodoManageStats st = {0};
     if (!r)
         return;
     const CacheCalls *calls = cache_calls_if_loaded();
     if (calls)
         (void)calls->stats(&st);
-    ReadTotals t = {.reads = r->reads,
-                    .bytes = r->bytes,
-                    .local_reads = st.local_hits,
-                    .local_bytes = st.local_bytes,
-                    .remote_reads = st.remote_hits,
-                    .remote_bytes = st.remote_bytes,
-                    .file_reads = st.disk_reads,
-                    .file_bytes = st.disk_bytes,
-                    .uncached_reads = r->uncached_reads,
-                    .uncached_bytes = r->uncached_bytes,
-                    .ns = r->ns};
-    g_autofree char *text = g_strconcat(totals_line(&t, line), "\n", NULL);
-    write_line(r, text);
+    write_line(r, read_sums_line(&r->sums, &st, line));
     (void)close(r->fd);
     free(r);
 }

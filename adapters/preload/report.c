@@ -9,12 +9,9 @@
 
 #include "adapters/preload/cache.h"
 #include "adapters/preload/own.h"
-#include "adapters/totals.h"
 #include "base/os.h"
 
-static struct {
-    atomic_ullong reads, bytes, uncached_reads, uncached_bytes, ns;
-} sums;
+static ReadSums sums;
 static atomic_bool written;
 
 uint64_t report_begin(void)
@@ -24,20 +21,8 @@ uint64_t report_begin(void)
 
 void report_read(File *f, bool cached, ssize_t n, uint64_t began_ns)
 {
-    uint64_t bytes = n > 0 ? (uint64_t)n : 0;
-    if (began_ns == 0)
-        return;
-    f->read.reads++;
-    if (cached) {
-        f->read.cached_bytes += bytes;
-    } else {
-        f->read.uncached_bytes += bytes;
-        sums.uncached_reads++;
-        sums.uncached_bytes += bytes;
-    }
-    sums.reads++;
-    sums.bytes += bytes;
-    sums.ns += os_now_ns() - began_ns;
+    if (began_ns > 0)
+        file_reads_add(&f->read, &sums, cached, n, os_now_ns() - began_ns);
 }
 
 /* In one piece: other processes may write to the same file. */
@@ -72,20 +57,8 @@ void report_write(void)
     if (calls)
         (void)calls->stats(&st);
     files_tell_all();
-    if (sums.reads > 0) {
-        ReadTotals t = {.reads = sums.reads,
-                        .bytes = sums.bytes,
-                        .local_reads = st.local_hits,
-                        .local_bytes = st.local_bytes,
-                        .remote_reads = st.remote_hits,
-                        .remote_bytes = st.remote_bytes,
-                        .file_reads = st.disk_reads,
-                        .file_bytes = st.disk_bytes,
-                        .uncached_reads = sums.uncached_reads,
-                        .uncached_bytes = sums.uncached_bytes,
-                        .ns = sums.ns};
-        write_text(strcat(totals_line(&t, line), "\n"));
-    }
+    if (sums.reads > 0)
+        write_text(read_sums_line(&sums, &st, line));
     own_end(&before);
 }
 
