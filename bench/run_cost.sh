@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# run_cost.sh PROGRAM: it runs, prints what it says it does, and notices another output or status. Nothing of the
-# figures is looked at.
+# run_cost.sh PROGRAM CALL_COST: they run, print what they say they do, and notice another output or status, or a read
+# that fails. Nothing of the figures is looked at.
 set -euo pipefail
-program=$1
+program=$1 calls=$2
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
@@ -43,6 +43,18 @@ for wrong in "" "4 auto dodo" "0 auto dodo true" "4x auto dodo true" "1000000 au
   "$program" "${arguments[@]}" >"$dir/out" 2>"$dir/err" || status=$?
   if [ "$status" -ne 2 ] || [ -s "$dir/out" ] || ! grep -q '^Usage: ' "$dir/err"; then
     printf '%s: status %s\n' "$wrong" "$status"
+    exit 1
+  fi
+done
+
+head -c 8K /dev/zero >"$dir/file"
+"$calls" "$dir/file" | python3 -c 'import json, sys; assert json.load(sys.stdin)["call_ns"] > 0'
+: >"$dir/empty"
+for wrong in "$dir/empty" "$dir/none" ""; do
+  status=0
+  "$calls" ${wrong:+"$wrong"} >"$dir/out" 2>"$dir/err" || status=$?
+  if [ "$status" -ne 2 ] || [ -s "$dir/out" ] || [ ! -s "$dir/err" ]; then
+    printf 'call-cost %s: status %s\n' "$wrong" "$status"
     exit 1
   fi
 done

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is to be cached, as the environment says: `dodo run` sets it, and anybody may. */
+/* What is to be cached: settings in the environment. `dodo run` writes them there. */
 #ifndef DODO_ADAPTERS_PRELOAD_SETTINGS_H
 #define DODO_ADAPTERS_PRELOAD_SETTINGS_H
 

@@ -3,9 +3,9 @@
 
 unsigned way_weight(uint64_t number)
 {
-    if (number < WAY_ALL_WATCHED)
+    if (number < WAY_SAMPLE)
         return 1;
-    return number % WAY_WATCHED == 0 ? WAY_WATCHED : 0;
+    return number % WAY_SAMPLE == 0 ? WAY_SAMPLE : 0;
 }
 
 void way_watched(Way *w, bool slept, uint64_t ns, unsigned weight)
@@ -19,7 +19,7 @@ void way_watched(Way *w, bool slept, uint64_t ns, unsigned weight)
 
 bool way_asks(uint64_t number)
 {
-    return number % WAY_ASKED == 0;
+    return number % WAY_SAMPLE == 0;
 }
 
 void way_answered(Way *w, bool held)
@@ -27,6 +27,6 @@ void way_answered(Way *w, bool held)
     if (!w->cache)
         return;
     w->held = held ? w->held + 1 : 0;
-    if (w->held == WAY_HELD)
+    if (w->held == WAY_SAMPLE)
         *w = (Way){.cache = false};
 }

@@ -22,14 +22,13 @@ typedef struct Way {
     unsigned held;      /* times in a row that the kernel had what was read */
 } Way;
 
-enum {
-    WAY_ALL_WATCHED = 64, /* of a file's first reads */
-    WAY_WATCHED = 16,     /* later one read of so many is watched */
-    WAY_ASKED = 64,       /* of so many reads through the cache, the kernel is asked about one */
-    WAY_HELD = 32,        /* when it has had so many in a row, it has the rest, too */
-};
-/* What it takes to load the region cache, to start its threads and to open a region. */
-#define WAY_START_NS 10000000ull
+/* One read of so many is looked at, and each of a file's first ones: a look takes about as long as
+ * a read that the kernel answers at once. So many answers in a row say that it has the rest, too.
+ */
+enum { WAY_SAMPLE = 32 };
+/* What it takes to load the region cache, to start its threads and to open a region:
+ * scripts/bench-run measures it. */
+#define WAY_START_NS 15000000ull
 
 /* How many reads one that is watched stands for; 0: read number @number (from 0) is not watched. */
 unsigned way_weight(uint64_t number);
