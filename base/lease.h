@@ -14,7 +14,7 @@
 int lease_ask(int fd);
 
 /* Takes a read lease on the description @fd, to keep. Who wants to write waits until it is given
- * back (F_SETLEASE, F_UNLCK); the thread @keeper is told by the signal @number, with the
+ * back (F_SETLEASE, F_UNLCK). The thread @keeper hears of that by the signal @number, which has the
  * descriptor. 0, -errno. */
 int lease_keep(int fd, int number, pid_t keeper);
 /* This thread comes before all programs that only compute: somebody waits for each break, and its

@@ -45,8 +45,8 @@ typedef struct File {
     char *path; /* for the report; NULL: nobody wants one, or none is known */
 } File;
 
-/* The settings are read, and nothing is cached yet. @tell: a place is given away, and what is to be
- * reported of its file is to be told now. */
+/* The settings are read, and nothing is cached yet. @tell reports what was read of a
+ * file, when its place is given away. */
 void files_init(void (*tell)(const File *f));
 const PreloadSettings *files_settings(void);
 

@@ -30,7 +30,7 @@ typedef struct Hold {
     uint64_t again_ns; /* when it may be wanted again */
 } Hold;
 
-/* A reader would have it held: true if the worker is to be told. */
+/* A reader would have it held. True: that is new to the worker. */
 bool hold_want(Hold *h, uint64_t now_ns);
 /* The worker takes the lease. */
 void hold_take(Hold *h);

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* Starts it, and the keeper, for the first file that is wanted. Where threads are not to be had, no
- * file is ever held. */
+/* Starts it, and the keeper, for the first file that is wanted. Where there are none, no file is
+ * ever held. */
 void worker_start(void);
 /* The child of a fork has none. @for_good: nor will it have one. */
 void worker_forget(bool for_good);

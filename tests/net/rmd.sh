@@ -4,32 +4,8 @@
 # the program goes on with every byte right; the owner leaves, and the host is lent again. Then imd
 # dies, then the monitor.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/rmd_lib.sh"
 
-bin_rmd=$DODO_BUILD/rmd/rmd
-[ -x "$bin_rmd" ] || {
-  echo "SKIP: rmd was not built here"
-  exit 77
-}
-# No thresholds of production; a touch of the file is the owner. The load is this machine's, and no
-# business of the test's. On a machine with much else to do looks come late: of those of a second each
-# three may fail before a host is taken back for it.
-rmd_settings() {
-  cat >>"$work/dodo.conf" <<'END'
-[rmd]
-poll = 1s
-idle_after = 1s
-load_below = 100000
-beat = 300ms
-utmp = none
-input = none
-imd_port = 0
-idle_priority = no
-leave_deadline = 5s
-save = 0
-[imd]
-owner_silence = 15s
-END
-}
 # rmd_up N: monitor of host hN, whose console is the file consoleN.
 rmd_up() {
   [ -e "$work/console$1" ] || touch -a -d '1 hour ago' "$work/console$1"
@@ -44,9 +20,6 @@ host_state() {
 }
 # event_named KIND ADDRESS WORD: there is such an event, and its reason has that word.
 event_named() { on client "$bin_dodo" events | grep -qE " $1 +$2[0-9]+ .*$3"; }
-imd_of() { pgrep -P "${proc_pid[rmd$1]}" -x imd; }
-# In $old, for what becomes of it.
-found() { old=$(imd_of "$1"); }
 has_imd() { imd_of "$1" >/dev/null; }
 # imd_is N FILE PATTERN: the kernel says so in that file of the process. On a machine that stands still for
 # a while a monitor takes its host back: then another imd is asked.
@@ -71,12 +44,13 @@ killed() {
 }
 paused() { found "$1" && kill -STOP "$old" 2>/dev/null; }
 is_other() { has_imd "$1" && [ "$(imd_of "$1")" != "$2" ]; }
-gone() { ! [ -e "/proc/$1" ] || [ "$(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null)" = Z ]; }
 
 nobody_gives_up
 host_silence=5s # but the hosts whose imd is killed
 config
-rmd_settings
+# On a machine with much else to do looks come late: of those of a second each three may fail before a host is taken back
+# for it.
+rmd_settings 'poll = 1s' 'idle_after = 1s' 'save = 0'
 cluster_hosts 2
 manager_up
 for i in 1 2; do rmd_up "$i"; done

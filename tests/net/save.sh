@@ -3,39 +3,13 @@
 # The owner of a host comes back while a program uses its memory: what the program used last moves to another host, imd ends,
 # and no region is lost. Then the manager dies in the midst of that, and then imd: the program has every byte right.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/rmd_lib.sh"
 
-bin_rmd=$DODO_BUILD/rmd/rmd
-[ -x "$bin_rmd" ] || {
-  echo "SKIP: rmd was not built here"
-  exit 77
-}
-# As in rmd.sh: a touch of the file is the owner.
-rmd_settings() {
-  cat >>"$work/dodo.conf" <<'END'
-[rmd]
-poll = 200ms
-idle_after = 300ms
-load_below = 100000
-beat = 300ms
-utmp = none
-input = none
-imd_port = 0
-idle_priority = no
-leave_deadline = 5s
-save_within = 60s
-[imd]
-owner_silence = 15s
-leave_deadline = 300ms
-END
-}
 rmd_up() {
   touch -a -d '1 hour ago' "$work/console$1"
   daemon_start "rmd$1" "h$1" "$bin_rmd" --manager "$DODO_MANAGER" --listen "${host_ip[h$1]}" --pool 16M \
     --console "$work/console$1" || fail "rmd$1 did not start"
 }
-imd_of() { pgrep -P "${proc_pid[rmd$1]}" -x imd; }
-found() { old=$(imd_of "$1"); }
-gone() { ! [ -e "/proc/$1" ] || [ "$(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null)" = Z ]; }
 # logged N EVENT COUNT: rmd N or an imd of its has said so.
 logged() { [ "$(grep -c " $2 " "$work/rmd$1.log")" -ge "$3" ]; }
 regions() {
@@ -58,7 +32,8 @@ owner_comes() {
 nobody_gives_up
 host_silence=2s # but the host whose imd is killed
 config
-rmd_settings
+rmd_settings 'poll = 200ms' 'idle_after = 300ms' 'save_within = 60s'
+echo 'leave_deadline = 300ms' >>"$work/dodo.conf" # of [imd]
 cluster_hosts 2
 manager_up
 for i in 1 2; do rmd_up "$i"; done
@@ -81,7 +56,7 @@ loader_mark
 must "work goes on" loader_did 200
 
 owner_comes
-kill -9 "$old" 2>/dev/null
+kill -9 "$old" 2>/dev/null || true # it may have saved all by now
 must "imd is gone" gone "$old"
 loader_mark
 must "work goes on" loader_did 200

@@ -813,6 +813,14 @@ int set_up(void **state)
     return 0;
 }
 
+int set_up_two(void **state)
+{
+    (void)state;
+    set_up_with(FILE_BYTES, NULL);
+    second_start(SECOND_EPOCH);
+    return 0;
+}
+
 int tear_down(void **state)
 {
     (void)state;

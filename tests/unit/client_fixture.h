@@ -196,9 +196,11 @@ void imd_start(uint64_t epoch);
 void imd_stop(void);
 /* A PING of the manager, in all sessions. */
 void manager_ping(void);
+enum { SECOND_EPOCH = 990 };       /* of the first second one */
 void second_start(uint64_t epoch); /* in place of one that was there */
 /* Checks (@block_sum) would hide what most tests are there for. */
 void set_up_with(size_t file_bytes, BlockSumFn *block_sum);
+int set_up_two(void **state); /* with a second host */
 int set_up(void **state);
 int tear_down(void **state);
 

@@ -5,15 +5,7 @@
 #include "tests/unit/client_fixture.h"
 
 /* More than two of the pieces that are copied at once. */
-enum { LEN = 600000, BLOCKS = 147, STRIPES = 10, SECOND_EPOCH = 990, A_WHILE_S = 30 };
-
-static int set_up_two(void **state)
-{
-    (void)state;
-    set_up_with(FILE_BYTES, NULL);
-    second_start(SECOND_EPOCH);
-    return 0;
-}
+enum { LEN = 600000, BLOCKS = 147, STRIPES = 10, A_WHILE_S = 30 };
 
 static int set_up_checked(void **state)
 {

@@ -4,15 +4,7 @@
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 
-enum { LEN = 600000, SECOND_EPOCH = 990 };
-
-static int set_up_two(void **state)
-{
-    (void)state;
-    set_up_with(FILE_BYTES, NULL);
-    second_start(SECOND_EPOCH);
-    return 0;
-}
+enum { LEN = 600000 };
 
 #define CASE(name) TEST_WITH(name, set_up_two, tear_down)
 

@@ -302,8 +302,6 @@ CASE(share__a_change_comes_before_the_managers_answer)
 
 /* ---- moves ---------------------------------------------------------------------------------- */
 
-enum { SECOND_EPOCH = 990 };
-
 CASE(share__the_others_follow_one_that_moves)
 {
     second_start(SECOND_EPOCH);
