@@ -256,6 +256,16 @@ bool fill_item_init(const Client *c, const Region *r, FillItem *item, uint64_t s
     return c->fill_bytes + item->cap <= c->config.fill_queue_bytes;
 }
 
+FillItem *fill_item_new(const Client *c, const Region *r, uint64_t start, uint64_t end)
+{
+    FillItem *item = malloc(sizeof *item + (end - start));
+    if (item && !fill_item_init(c, r, item, start, end)) {
+        free(item);
+        return NULL;
+    }
+    return item;
+}
+
 FillTarget fill_target(const Region *r)
 {
     return (FillTarget){.rd = r->rd,

@@ -134,13 +134,6 @@ int client_region_held(Client *c, int rd, uint64_t *map);
  * not seen filled, and fills it, a piece at a time. 0; -ENOMEM: the region is not active;
  * -EINVAL. */
 int client_prefetch(Client *c, int rd, off_t offset, size_t len);
-/* For one read of region @rd that begins now and lies in [from, to): what remote memory lacks of
- * that is read from the file with it, and offered as fills. False: not this time, for fills wait
- * already; then there is no client_extent_end(). */
-bool client_extent_begin(Client *c, int rd, uint64_t from, uint64_t to);
-/* The read is over. True: it has read its extent, as far as the file let it; false: only what it
- * asked for. */
-bool client_extent_end(Client *c, int rd, uint64_t from, uint64_t to);
 /* Next open descriptor after @rd (-1 starts), or -1. */
 int client_region_next(Client *c, int rd);
 
@@ -360,6 +353,10 @@ void call_writev_start(Call *call, Channel *ch, int rd, off_t offset, const stru
  * is the number of bytes looked at, fewer if a write was under way beside. */
 void call_offerv_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
                        int count, uint64_t now_ns);
+/* Reads [@from, @to) of the region's file and offers it, as far as there is room for it. The result
+ * is the number of bytes that were read; fewer: the rest would have to wait for others, or the file
+ * ends. */
+void call_fill_start(Call *call, Channel *ch, int rd, uint64_t from, uint64_t to, uint64_t now_ns);
 /* [@offset, @offset + @len) need not be in remote memory any longer: its whole blocks are unfilled
  * there. Result 0. */
 void call_discard_start(Call *call, Channel *ch, int rd, off_t offset, size_t len, uint64_t now_ns);

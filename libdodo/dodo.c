@@ -164,23 +164,6 @@ ssize_t dodo_mread(int rd, off_t offset, void *buf, size_t len)
     return finish(&e);
 }
 
-ssize_t dodo_mread_extent(int rd, off_t offset, void *buf, size_t len, uint64_t from, uint64_t to,
-                          bool *ret_extent)
-{
-    Entry e;
-    *ret_extent = false;
-    if (!begin(&e))
-        return fail(&e, ENOMEM, no_region);
-    Client *c = runtime_client(e.rt);
-    bool extent = client_extent_begin(c, rd, from, to);
-    call_read_start(&e.call, e.link->channel, rd, offset, buf, len, os_now_ns());
-    ssize_t count = finish(&e);
-    int error = errno;
-    *ret_extent = extent && client_extent_end(c, rd, from, to) && count >= 0;
-    errno = error;
-    return count;
-}
-
 ssize_t dodo_mwrite(int rd, off_t offset, const void *buf, size_t len)
 {
     Entry e;
@@ -214,6 +197,15 @@ ssize_t dodo_mfillv(int rd, const struct iovec *iov, int iovcnt, off_t offset)
     if (!begin(&e))
         return fail(&e, ENOMEM, no_region);
     call_offerv_start(&e.call, e.link->channel, rd, offset, iov, iovcnt, os_now_ns());
+    return finish(&e);
+}
+
+ssize_t dodo_mfill_file(int rd, uint64_t from, uint64_t to)
+{
+    Entry e;
+    if (!begin(&e))
+        return fail(&e, ENOMEM, no_region);
+    call_fill_start(&e.call, e.link->channel, rd, from, to, os_now_ns());
     return finish(&e);
 }
 

@@ -34,6 +34,8 @@ bool client_fill_put(Client *c, FillItem *item);
 /* Under the lock: @item, with room for as many bytes, is for [start, end) of the region, which is
  * active, and for its other copy. False: there is no room for it in the queue. */
 bool fill_item_init(const Client *c, const Region *r, FillItem *item, uint64_t start, uint64_t end);
+/* The same in memory of its own; NULL: also no memory for it. */
+FillItem *fill_item_new(const Client *c, const Region *r, uint64_t start, uint64_t end);
 FillTarget fill_target(const Region *r); /* under the lock */
 /* The item is over for this copy. True: it is for another one now. */
 bool fill_item_next(FillItem *item);

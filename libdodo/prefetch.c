@@ -6,8 +6,7 @@
  * one is being read, one is on its way.
  *
  * A read that misses what was announced reads it itself, with what else was announced of its
- * extent: a drive that moves its head for one block brings a megabyte in hardly more time. What is
- * announced for one read alone (client_extent_begin()) is never read by the background. */
+ * extent: a drive that moves its head for one block brings a megabyte in hardly more time. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -40,8 +39,7 @@ static bool range_add(Client *c, const PrefetchRange *range)
 {
     if (c->prefetch.count > 0) {
         PrefetchRange *last = &c->prefetch.ranges[c->prefetch.count - 1];
-        if (last->rd == range->rd && last->of_call == range->of_call && !range->of_call &&
-            last->at <= range->at && range->at <= last->end) {
+        if (last->rd == range->rd && last->at <= range->at && range->at <= last->end) {
             last->end = last->end > range->end ? last->end : range->end;
             return true;
         }
@@ -62,7 +60,7 @@ static void range_remove(Client *c, unsigned i)
 static void range_take(Client *c, unsigned i, uint64_t from, uint64_t to)
 {
     PrefetchRange *range = &c->prefetch.ranges[i];
-    PrefetchRange rest = {.rd = range->rd, .of_call = range->of_call, .at = to, .end = range->end};
+    PrefetchRange rest = {.rd = range->rd, .at = to, .end = range->end};
     if (from > range->at)
         range->end = from;
     else
@@ -108,8 +106,6 @@ static unsigned range_due(Client *c)
 {
     for (unsigned i = 0; i < c->prefetch.count; i++) {
         const Region *top = client_user_region(c, c->prefetch.ranges[i].rd);
-        if (c->prefetch.ranges[i].of_call)
-            continue;
         if (range_is_over(&c->prefetch.ranges[i], top) || top->refs == 0)
             return i;
     }
@@ -130,7 +126,7 @@ bool region_leave(Client *c, Region *top)
         return false;
     bool wanted = false;
     for (unsigned i = 0; i < c->prefetch.count; i++)
-        wanted |= c->prefetch.ranges[i].rd == top->rd && !c->prefetch.ranges[i].of_call;
+        wanted |= c->prefetch.ranges[i].rd == top->rd;
     if (wanted)
         c->hooks.wake_background(c->hooks.ctx);
     return top->closing;
@@ -150,16 +146,6 @@ static bool block_wanted(const Region *r, uint64_t block)
     return !region_has_filled(r, block) && !block_left(r, block) &&
            !(twin && region_has_filled(twin, block)) &&
            !(RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, block, block));
-}
-
-static FillItem *piece_new(const Client *c, const Region *r, uint64_t start, uint64_t end)
-{
-    FillItem *item = malloc(sizeof *item + (end - start));
-    if (item && !fill_item_init(c, r, item, start, end)) {
-        free(item);
-        return NULL;
-    }
-    return item;
 }
 
 /* The next piece of what is left of the range in one part of its region; moves the range on. NULL:
@@ -185,7 +171,7 @@ static FillItem *piece_next(Client *c, PrefetchRange *range, Region *top, Region
     if (last < stop)
         range->at = base + last * WIRE_BLOCK_SIZE;
     *ret = r;
-    return last > first ? piece_new(c, r, first * WIRE_BLOCK_SIZE, piece_end) : NULL;
+    return last > first ? fill_item_new(c, r, first * WIRE_BLOCK_SIZE, piece_end) : NULL;
 }
 
 /* Looks at one part of one range at most, so that the lock is not held for long. */
@@ -248,34 +234,6 @@ bool prefetch_extent(Client *c, Region *r, uint64_t least, uint64_t *start, uint
         return true;
     }
     return false;
-}
-
-bool client_extent_begin(Client *c, int rd, uint64_t from, uint64_t to)
-{
-    const PrefetchRange range = {.rd = rd, .of_call = true, .at = from, .end = to};
-    client_lock(c);
-    /* Where fills wait, the network has more to do than it can: it gets no more. */
-    bool taken = list_empty(&c->fills) && from < to && range_add(c, &range);
-    client_unlock(c);
-    return taken;
-}
-
-bool client_extent_end(Client *c, int rd, uint64_t from, uint64_t to)
-{
-    bool untouched = false;
-    client_lock(c);
-    /* The range is there as it was given, or parts of it are, or nothing is. Another read may have
-     * given the same one: only one goes. */
-    for (unsigned i = c->prefetch.count; i-- > 0;) {
-        const PrefetchRange *range = &c->prefetch.ranges[i];
-        bool own = range->of_call && range->rd == rd && range->at >= from && range->end <= to;
-        if (own && !untouched) {
-            untouched = range->at == from && range->end == to;
-            range_remove(c, i);
-        }
-    }
-    client_unlock(c);
-    return !untouched;
 }
 
 /* ---- the call ------------------------------------------------------------------------------- */

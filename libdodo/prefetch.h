@@ -12,7 +12,6 @@ enum {
 /* A stretch that dodo_prefetch() was given: bytes of the region. */
 typedef struct PrefetchRange {
     int rd;
-    bool of_call; /* it was given for one read, and is forgotten with it */
     uint64_t at, end;
 } PrefetchRange;
 

@@ -15,11 +15,10 @@
  * have changed after that. */
 DODO_API int dodo_mopen_held(size_t len, int fd, off_t offset, unsigned flags, uint64_t since_ns);
 
-/* As dodo_mread(). What remote memory lacks of [from, to) of the region, in which the read lies, is
- * read from the file with it and offered to its host. *ret_extent: was it, or were only the bytes
- * of the read? */
-DODO_API ssize_t dodo_mread_extent(int rd, off_t offset, void *buf, size_t len, uint64_t from,
-                                   uint64_t to, bool *ret_extent);
+/* Reads [from, to) of the region from the file, and offers it to its host: nothing comes to the
+ * caller. How many bytes were read, from @from on; fewer than asked for: the file ends there, or
+ * the network has no time for more now. -1, ENOMEM: the region is not active. */
+DODO_API ssize_t dodo_mfill_file(int rd, uint64_t from, uint64_t to);
 
 /* Which blocks of 4 KiB of the region remote memory may hold, a bit each: of those of an earlier
  * run (DODO_RETAIN), what this library can prove. @map: as many words of 64 as the region has; what

@@ -278,6 +278,14 @@ void backing_advise(const Backing *b, uint64_t offset, uint64_t len, int advice)
     (void)posix_fadvise(b->reading, (off_t)(b->offset + offset), (off_t)len, advice);
 }
 
+void backing_ask(const Backing *b, uint64_t offset, uint64_t len)
+{
+    if (len > OS_ASK_LONG)
+        os_ask_for_all(b->reading, b->offset + offset, len);
+    else
+        backing_advise(b, offset, len, POSIX_FADV_WILLNEED);
+}
+
 bool backing_can_tell(void)
 {
     return os_file_held_known();

@@ -31,6 +31,8 @@ ssize_t backing_read(const Backing *b, const struct iovec *iov, int count, uint6
 /* One pread(2), whatever it returns, and no cancellation point: for reads that must cost little
  * more. */
 ssize_t backing_pread(const Backing *b, void *buf, size_t len, uint64_t offset);
+/* The kernel begins to read that. */
+void backing_ask(const Backing *b, uint64_t offset, uint64_t len);
 /* Has the kernel all of that in memory? It asks no drive. False where it cannot tell: only kernels
  * since 6.5 can (cachestat(2)). */
 bool backing_held(const Backing *b, uint64_t offset, size_t len);

@@ -49,7 +49,7 @@ Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
     list_init(&c->claimed);
     list_init(&c->ways);
     c->dir.limit_bytes = config->limit_bytes;
-    extents_init(&c->extents, config->extent_bytes, config->spend_percent);
+    fill_init(&c->fill, config->extent_bytes, config->spend_percent);
     c->background_idle = true;
     c->policy = policy_builtin(POLICY_DEFAULT);
     c->policy_self = c->policy->create(config->limit_bytes);
@@ -189,8 +189,8 @@ void cache_stats(Cache *c, struct manage_stats *ret)
     ret->cached_bytes = c->used_bytes;
     ret->dirty_bytes = c->dirty_bytes;
     ret->limit_bytes = c->cfg.limit_bytes;
-    ret->extent_spent_ns = c->extents.ledger.spent_ns;
-    ret->extent_earned_ns = c->extents.ledger.earned_ns;
+    ret->extent_spent_ns = c->fill.ledger.spent_ns;
+    ret->extent_earned_ns = c->fill.ledger.earned_ns;
     cache_unlock(c);
 }
 

@@ -180,6 +180,7 @@ void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
         r->closing = true;
         region_refuse(c, r);
         stream_forget(c, r);
+        fill_forget(c, r);
         sync_run(c, call, now_ns);
     }
     cache_unlock(c);
@@ -188,9 +189,26 @@ void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
 
 /* ---- reads ---------------------------------------------------------------------------------- */
 
+/* The drive has brought some of it: is more to be read behind that? */
+static bool read_more(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    Region *r = call->region;
+    uint64_t from, len, end = call->drive_end;
+    call->drive_end = 0;
+    if (!end || !fill_behind(c, r, end, call->drive_bytes, now_ns, &from, &len))
+        return false;
+    job_begin(&call->job, r, CACHE_ASK, now_ns);
+    call->job.offset = from;
+    call->job.len = len;
+    call_job(call);
+    return true;
+}
+
 static void read_over(Cache *c, CacheCall *call, int error, uint64_t now_ns)
 {
     const Region *r = call->region;
+    if (!error && read_more(c, call, now_ns))
+        return;
     uint64_t bytes = call->at - call->start;
     call_leave(c, call);
     if (error) {
@@ -281,9 +299,15 @@ void read_done(Cache *c, CacheCall *call, int error, uint64_t now_ns)
         read_over(c, call, error, now_ns);
         return;
     }
+    if (job->kind == CACHE_ASK)
+        return;
     if (job->kind == CACHE_SIZE) {
         call->sized = true;
         return;
+    }
+    if (job->drive && !call->in_order) {
+        call->drive_end = job->offset + job->len;
+        call->drive_bytes = job->len;
     }
     uint64_t from = max_u64(job->offset, call->at);
     uint64_t bytes = min_u64(job->offset + job->len, call->end) - from;

@@ -181,7 +181,7 @@ static bool clone_all(Cache *c, CacheCall *call, uint64_t now_ns)
 static bool keep_covers(const Cache *c, const Piece *p)
 {
     const Ledger l = {.percent = c->cfg.spend_percent,
-                      .reads_ns = c->extents.ledger.reads_ns,
+                      .reads_ns = c->fill.ledger.reads_ns,
                       .spent_ns = c->kept_ns};
     return ledger_covers(&l, clone_ns(p->region, p->len));
 }

@@ -32,31 +32,6 @@ static void read_remote(const CacheJob *j, CacheResult *r)
     take_remote(r, dodo_mreadv(j->remote, j->iov, j->iov_count, (off_t)j->offset));
 }
 
-static void scatter(const CacheJob *j, const uint8_t *from, size_t len)
-{
-    for (int i = 0; i < j->iov_count && len > 0; i++) {
-        size_t n = j->iov[i].iov_len < len ? j->iov[i].iov_len : len;
-        memcpy(j->iov[i].iov_base, from, n);
-        from += n;
-        len -= n;
-    }
-}
-
-/* In one buffer: of several, each would be a read of its own, in any order. */
-static void read_extent(const CacheJob *j, CacheResult *r)
-{
-    CLEANUP_FREE uint8_t *own = j->iov_count > 1 ? malloc((size_t)j->len) : NULL;
-    uint8_t *buf = own ? own : j->iov[0].iov_base;
-    if (j->iov_count > 1 && !own) {
-        read_remote(j, r);
-        return;
-    }
-    take_remote(r, dodo_mread_extent(j->remote, (off_t)j->offset, buf, (size_t)j->len,
-                                     j->extent_from, j->extent_to, &r->extent));
-    if (own && r->count > 0)
-        scatter(j, own, (size_t)r->count);
-}
-
 static void write_file(const CacheJob *j, CacheResult *r)
 {
     int error;
@@ -144,19 +119,17 @@ void job_carry_out(const CacheJob *j, CacheResult *r)
         take_count(r, backing_read(j->file, j->iov, j->iov_count, j->offset));
         break;
     case CACHE_READ_REMOTE:
-        read_remote(j, r);
-        break;
     case CACHE_READ_FILL:
-        if (j->extent_to)
-            read_extent(j, r);
-        else
-            read_remote(j, r);
+        read_remote(j, r);
         break;
     case CACHE_WRITE:
         if (j->both)
             write_both(j, r);
         else
             write_file(j, r);
+        break;
+    case CACHE_FILL:
+        take_remote(r, dodo_mfill_file(j->remote, j->offset, j->offset + j->len));
         break;
     case CACHE_CLONE:
         take_remote(r, dodo_mfillv(j->remote, j->iov, j->iov_count, (off_t)j->offset));
@@ -172,6 +145,9 @@ void job_carry_out(const CacheJob *j, CacheResult *r)
         break;
     case CACHE_SIZE:
         take_count(r, (ssize_t)backing_size(j->file));
+        break;
+    case CACHE_ASK:
+        backing_ask(j->file, j->offset, j->len);
         break;
     case CACHE_ADVISE:
         advise(j);

@@ -69,7 +69,7 @@ typedef struct CacheConfig {
     uint32_t piece_bytes; /* power of two, CACHE_BLOCK .. 64 blocks */
     uint64_t low_water_bytes; /* free space below which the background reclaims; 0: never */
     uint64_t readahead_bytes; /* fetched and not asked for yet, at most; 0: no reading ahead */
-    uint64_t extent_bytes;    /* read at once for remote memory, at most; a power of two, or 0 */
+    uint64_t extent_bytes;    /* read at once for remote memory, at most; 0: nothing is */
     unsigned spend_percent;   /* of the time that reads take: for what nobody has asked for */
     uint64_t refraction_ns;   /* after remote memory was unavailable */
     uint64_t
@@ -125,12 +125,15 @@ enum CacheJobKind {
     CACHE_READ_REMOTE, /* dodo_mreadv(remote): as above */
     CACHE_READ_FILL, /* the same for what remote memory does not hold: read from the file, and left
                         there. (libdodo's mread does just that) */
-    CACHE_WRITE,     /* pwritev(file); `both`: dodo_mwritev(remote), or each half by itself */
-    CACHE_CLONE,     /* what the file holds too: to remote memory alone */
+    CACHE_FILL,  /* dodo_mfill_file(remote): that of the file goes there, and nowhere else. Count:
+                    its  bytes that came */
+    CACHE_WRITE, /* pwritev(file); `both`: dodo_mwritev(remote), or each half by itself */
+    CACHE_CLONE, /* what the file holds too: to remote memory alone */
     CACHE_OPEN_REMOTE,  /* dodo_mopen_flags(len, file, flags) */
     CACHE_CLOSE_REMOTE, /* dodo_mclose(remote) */
     CACHE_SYNC,         /* fdatasync(file) */
     CACHE_SIZE,         /* fstat(file): how many bytes the region's part of the file has */
+    CACHE_ASK,   /* os_ask_for_all(file): the drive is to begin with that. Nobody waits for it */
     CACHE_ADVISE /* posix_fadvise(file) as `advice` says; `both`: remote memory has a part of it, so
                     that WILLNEED is dodo_prefetch(remote). Whatever comes of it */
 };
@@ -145,14 +148,14 @@ struct CacheJob {
     unsigned flags;
     uint64_t offset, len; /* in the region, [bytes] */
     uint64_t probe;       /* CLONE: so much of it is read back then, for nothing but read_ns */
-    uint64_t extent_from, extent_to; /* READ_FILL: remote memory is to have all of that, in which
-                                        the job lies; to = 0: the job's bytes alone */
     int iov_count;
     /* private */
     struct Region *region;
     uint64_t first, pieces; /* of the region; 0: the caller's buffer */
-    uint64_t start_ns, sync_failures, extent_ns;
-    bool evict, ahead, held;            /* held: by the kernel */
+    uint64_t start_ns, sync_failures;
+    uint64_t fill_busy_ns;
+    bool evict, ahead, held; /* held: by the kernel */
+    bool noted, drive; /* of a call, and it says what fills cost; it reads an expensive file */
     struct iovec iov[CACHE_JOB_PIECES]; /* not private; last, as few of them are used */
 };
 
@@ -167,7 +170,6 @@ typedef struct CacheResult {
     bool held;        /* OPEN_REMOTE: an earlier run's data is there (DODO_RETAIN) */
     uint64_t *held_blocks; /* ... which of the region's blocks that may be, a bit each; NULL:
                                     all. It stays the shell's */
-    bool extent;           /* READ_FILL: its extent was read, too */
     uint64_t ns;           /* how long it took */
     uint64_t read_ns;      /* a probe's reading; 0: there was none */
 } CacheResult;
@@ -259,19 +261,18 @@ struct CacheCall {
     struct Region *region;
     void *file; /* of a region that was closed: to be released */
     uint8_t *buf;
-    uint64_t at, start, end; /* in the region */
-    uint64_t touched;        /* pieces before it were counted as used by this call */
-    uint64_t extent_from, extent_to, extent_ns; /* of a read: what comes with it; how much longer
- it will take */
-    uint64_t direct_from, direct_to;            /* of what is written past the cache */
-    uint64_t doubt_from;                        /* from here to direct_to that failed */
-    uint64_t far_bytes;                         /* that did not come from local memory */
-    uint64_t began_ns;                          /* of a read */
-    uint64_t epoch;                             /* of what a sync must write */
-    uint64_t sync_failures;                     /* of the region, when it began to write */
-    uint64_t write_failures;                    /* likewise */
-    int failed;   /* errno that a sync, or a write past the cache, met */
-    CacheJob job; /* not private; last, as a hit never touches it */
+    uint64_t at, start, end;         /* in the region */
+    uint64_t touched;                /* pieces before it were counted as used by this call */
+    uint64_t drive_end, drive_bytes; /* of a read: where it has ended that came from the drive */
+    uint64_t direct_from, direct_to; /* of what is written past the cache */
+    uint64_t doubt_from;             /* from here to direct_to that failed */
+    uint64_t far_bytes;              /* that did not come from local memory */
+    uint64_t began_ns;               /* of a read */
+    uint64_t epoch;                  /* of what a sync must write */
+    uint64_t sync_failures;          /* of the region, when it began to write */
+    uint64_t write_failures;         /* likewise */
+    int failed;                      /* errno that a sync, or a write past the cache, met */
+    CacheJob job;                    /* not private; last, as a hit never touches it */
 };
 
 /* Each begins a call; look at need. Wrong arguments end it at once. */

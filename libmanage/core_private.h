@@ -12,7 +12,7 @@
 #include "libmanage/buffers.h"
 #include "libmanage/core.h"
 #include "libmanage/cost.h"
-#include "libmanage/extent.h"
+#include "libmanage/fill.h"
 #include "libmanage/guards.h"
 #include "libmanage/policies/policies.h"
 #include "libmanage/ways.h"
@@ -35,7 +35,7 @@ typedef struct Leaf {
     _Atomic uint8_t heard[LEAF_PIECES];
     struct Piece *pieces[LEAF_PIECES];
     uint64_t remote[LEAF_PIECES];  /* map of blocks that remote memory is believed to hold */
-    uint64_t brought[LEAF_PIECES]; /* ... by an extent, and that no read has asked for yet */
+    uint64_t brought[LEAF_PIECES]; /* ... unasked, and that no read has asked for yet */
 } Leaf;
 
 /* What a hit has read: of local memory, or of the file, with how long that took. Of the file only
@@ -201,7 +201,7 @@ struct Cache {
     Cost copy; /* between the program's memory and local memory */
     ListNode ways;
     unsigned ways_count, files_left; /* that are read past the cache, as it is not worth it */
-    Extents extents;
+    Fill fill;
     uint64_t kept_ns; /* what copies for the next run took at the end of this one */
     struct manage_stats stats;
 
@@ -292,7 +292,7 @@ uint64_t held_before(const Cache *c, const Region *r, uint64_t index);
  * it has from an earlier run. */
 uint64_t remote_held(const Cache *c, const Region *r, uint64_t index); /* as a map */
 bool remote_holds_at(const Cache *c, const Region *r, uint64_t offset);
-/* The map of what extents have brought of the piece; NULL: none. */
+/* The map of what was brought of the piece unasked; NULL: none. */
 uint64_t *brought_map(const Region *r, uint64_t index);
 
 /* Asks for huge pages for what the pieces are in. */

@@ -26,8 +26,17 @@ uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t 
 
 /* ---- past the cache ------------------------------------------------------------------------- */
 
+/* The call's job reads. @held: the kernel has it in memory, which says nothing of the drive. */
+static void job_reads(Cache *c, CacheCall *call, bool held, uint64_t now_ns)
+{
+    call->job.held = held;
+    if (!held)
+        fill_note_begin(c, &call->job, now_ns);
+    call_job(call);
+}
+
 /* Reads into the caller's buffer what is missing from call->at on. */
-static void fetch_past(Cache *c, CacheCall *call, uint8_t source, uint64_t now_ns)
+static void fetch_past(Cache *c, CacheCall *call, uint8_t source, bool held, uint64_t now_ns)
 {
     Region *r = call->region;
     uint64_t to = call->at, next;
@@ -36,7 +45,7 @@ static void fetch_past(Cache *c, CacheCall *call, uint8_t source, uint64_t now_n
     call->past_cache = true;
     job_begin_buffer(&call->job, r, source, call->at, to, call->buf + (call->at - call->start),
                      now_ns);
-    call_job(call);
+    job_reads(c, call, held, now_ns);
 }
 
 /* There is no room for it here: then perhaps in remote memory, for the next time. */
@@ -67,33 +76,8 @@ static bool fetch_held(Cache *c, CacheCall *call, uint64_t offset, uint64_t limi
     if (offset >= end || !c->hooks.file_held(c->hooks.ctx, r->file, offset, end - offset))
         return false;
     call->from_kernel = true;
-    fetch_past(c, call, CACHE_READ_FILE, now_ns);
-    call->job.held = true;
+    fetch_past(c, call, CACHE_READ_FILE, true, now_ns);
     return true;
-}
-
-/* ---- extents -------------------------------------------------------------------------------- */
-
-/* Remote memory does not hold these blocks, so the file is read. If an extent is due, the read goes
- * by way of remote memory (CACHE_READ_FILL), and the call gets the bounds of the extent. If the
- * region has no remote memory yet, the background opens it for the next read. */
-static uint8_t extent_source(Cache *c, CacheCall *call, uint64_t offset, uint64_t limit,
-                             uint64_t now_ns)
-{
-    Region *r = call->region;
-    uint64_t bytes = limit - offset;
-    call->extent_ns = extent_may(c, r, bytes);
-    if (!c->cfg.remote || call->in_order || !call->extent_ns ||
-        !clone_pays(c, r, bytes, false, now_ns))
-        return CACHE_READ_FILE;
-    if (remote_may_open(c, r, now_ns))
-        remote_want(c, r);
-    if (r->remote_state != REMOTE_OPEN || (GUARD(FILL_BESIDE) && r->file_writes))
-        return CACHE_READ_FILE;
-    call->extent_from = offset;
-    call->extent_to = limit;
-    bool more = extent_around(c, r, &call->extent_from, &call->extent_to);
-    return more ? CACHE_READ_FILL : CACHE_READ_FILE;
 }
 
 /* ---- into the cache ------------------------------------------------------------------------- */
@@ -135,9 +119,7 @@ static void fetch_into(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uin
         index++;
     }
     job_begin_pieces(c, &call->job, r, source, offset, to, now_ns);
-    if (source == CACHE_READ_FILL)
-        extent_begin(c, call);
-    call_job(call);
+    job_reads(c, call, false, now_ns);
 }
 
 /* Somebody else's job works on the piece. If it asks remote memory and takes longer than the file
@@ -153,13 +135,12 @@ static void fetch_beside(Cache *c, CacheCall *call, const Piece *p, uint64_t now
         call_block(c, call, TIME_NEVER);
         return;
     }
-    uint64_t bytes = max_u64(job->len, job->extent_to - job->extent_from);
-    uint64_t file = cost_of(&call->region->ways->cost[COST_FILE], bytes);
+    uint64_t file = cost_of(&call->region->ways->cost[COST_FILE], job->len);
     uint64_t until = file ? time_add(job->start_ns, file) : TIME_NEVER;
     if (job->kind <= CACHE_READ_FILL && now_ns < until)
         call_block(c, call, until);
     else
-        fetch_past(c, call, CACHE_READ_FILE, now_ns);
+        fetch_past(c, call, CACHE_READ_FILE, false, now_ns);
 }
 
 void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
@@ -179,7 +160,7 @@ void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
         return;
     if (left || once || direct_overlaps(c, r, index, NULL) ||
         (source == CACHE_READ_FILE && !asked && file_is_cheap(c, r, limit - offset))) {
-        fetch_past(c, call, source, now_ns);
+        fetch_past(c, call, source, false, now_ns);
         return;
     }
     enum Room room = p ? ROOM_YES : room_make(c, piece_len(c, r, index), &call->job, now_ns);
@@ -194,12 +175,12 @@ void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
     if (room == ROOM_YES && !p)
         p = piece_new(c, r, index);
     if (!p) {
-        fetch_past(c, call, past_source(c, call, source, limit - offset, now_ns), now_ns);
+        fetch_past(c, call, past_source(c, call, source, limit - offset, now_ns), false, now_ns);
         return;
     }
     use_once(c, call, p);
-    if (source == CACHE_READ_FILE)
-        source = extent_source(c, call, offset, limit, now_ns);
+    if (source == CACHE_READ_FILE && !call->in_order)
+        fill_prepare(c, r, limit - offset, now_ns);
     fetch_into(c, call, p, offset, limit, source, now_ns);
 }
 
@@ -212,5 +193,5 @@ void fetch_for_write(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uint6
         return;
     }
     job_begin_pieces(c, &call->job, r, CACHE_READ_FILE, offset, end, now_ns);
-    call_job(call);
+    job_reads(c, call, false, now_ns);
 }

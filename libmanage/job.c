@@ -11,7 +11,7 @@ enum { USED_ALIKE = 32 }; /* in uses of any piece */
 static bool job_remote(const CacheJob *job)
 {
     return job->both || job->kind == CACHE_READ_REMOTE || job->kind == CACHE_READ_FILL ||
-           job->kind == CACHE_CLONE;
+           job->kind == CACHE_CLONE || job->kind == CACHE_FILL;
 }
 
 void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns)
@@ -89,14 +89,15 @@ static void file_read_end(const Cache *c, const CacheJob *job, const CacheResult
     bool held = job->held && file_held_note(c, r, job->len, result->ns);
     if (!job->held)
         file_kept_note(c, r, job->offset, job->len, result->ns);
-    file_cost_add(c, r, job->len, result->ns, held, now_ns);
+    uint64_t ns = result->ns, alone = cost_of(&r->ways->cost[COST_FILE], job->len);
+    if (alone && fill_ran_beside(c, job, now_ns)) /* it may have waited for that */
+        ns = min_u64(ns, alone);
+    file_cost_add(c, r, job->len, ns, held, now_ns);
 }
 
 static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
 {
     Region *r = job->region;
-    if (!job->ahead)
-        extent_note(c, job, result);
     if (result->remote_error) {
         remote_lost(c, r, now_ns);
         return JOB_REMOTE_LOST;
@@ -104,10 +105,7 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
     if (GUARD(FAILED_READ) && result->count < 0)
         return result->error ? -result->error : -EIO;
     job_zero_tail(job, (uint64_t)result->count);
-    if (job->kind == CACHE_READ_FILL && result->extent) {
-        remote_holds(c, r, job->extent_from, min_u64(job->extent_to, r->size));
-        extent_brought(c, job);
-    } else if (job->kind == CACHE_READ_FILL)
+    if (job->kind == CACHE_READ_FILL)
         remote_holds(c, r, job->offset, job->offset + job->len);
     else if (job->kind == CACHE_READ_FILE)
         file_read_end(c, job, result, now_ns);
@@ -216,12 +214,17 @@ int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
     case CACHE_READ_REMOTE:
     case CACHE_READ_FILL:
         error = read_end(c, job, result, now_ns);
+        if (job->noted)
+            fill_note_end(c, job, result, now_ns);
         break;
     case CACHE_WRITE:
         error = write_end(c, job, result, now_ns);
         break;
     case CACHE_CLONE:
         clone_end(c, job, result, now_ns);
+        break;
+    case CACHE_FILL:
+        fill_end(c, job, result, now_ns);
         break;
     case CACHE_OPEN_REMOTE:
         remote_opened(c, r, result, now_ns);
@@ -235,6 +238,7 @@ int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
         error = result->count < 0 ? -(result->error ? result->error : EIO) : 0;
         break;
     case CACHE_ADVISE:
+    case CACHE_ASK:
         break;
     case CACHE_SYNC:
         error = result->count < 0 ? -(result->error ? result->error : EIO) : 0;

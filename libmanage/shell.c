@@ -14,7 +14,7 @@
 enum {
     COPY_BYTES = 1 << 20,
     COPY_ROUNDS = 3,
-    ON_THE_WAY_PART = 8, /* of the cache's memory, at most, for an extent on its way */
+    ON_THE_WAY_PART = 8, /* of the cache's memory, at most, for what is on its way, unasked */
 };
 
 static struct {
@@ -48,7 +48,7 @@ static void configure(const ManageSettings *s, CacheConfig *config)
         config->readahead_bytes = preset.readahead_bytes;
     else if (s->readahead_bytes != UINT64_MAX)
         config->readahead_bytes = s->readahead_bytes;
-    if (s->cluster) { /* an extent, and the read that it comes with */
+    if (s->cluster) { /* a part that is filled, and the piece of it that is being read */
         uint64_t on_the_way = config->extent_bytes + config->extent_bytes / 2;
         config->limit_bytes -= min_u64(on_the_way, config->limit_bytes / ON_THE_WAY_PART);
     }

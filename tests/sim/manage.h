@@ -57,7 +57,7 @@ enum {
     X(REMOTE_LOST, "... lost meanwhile")                    \
     X(LIED, "... and got other bytes than it was given")    \
     X(FILLS, "read past the cache, and filled")             \
-    X(EXTENTS, "... with what lies around them")            \
+    X(PARTS, "parts of files that were read unasked")       \
     X(CLONES, "cloned")                                     \
     X(WRITES_BOTH, "written to the file and remote memory") \
     X(WRITES_BOTH_LOST, "... which was lost meanwhile")     \
@@ -163,7 +163,6 @@ typedef struct UserThread {
     bool job_injected; /* the file failed its write or sync */
     uint8_t *bounce;
     bool copied; /* a clone: into there */
-    bool extent; /* a read that fills: it has one */
     struct iovec copy;
     /* a call of the program's */
     bool busy, woken, thinking;

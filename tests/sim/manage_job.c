@@ -161,9 +161,9 @@ static void remote_call(UserThread *t)
         call_offerv_start(&t->call, t->channel, j->remote, at, j->iov, j->iov_count, now);
     else if (j->kind == CACHE_CLOSE_REMOTE)
         call_close_start(&t->call, t->channel, j->remote, now);
+    else if (j->kind == CACHE_FILL)
+        call_fill_start(&t->call, t->channel, j->remote, j->offset, j->offset + j->len, now);
     else {
-        t->extent =
-            j->extent_to && client_extent_begin(u->client, j->remote, j->extent_from, j->extent_to);
         call_readv_start(&t->call, t->channel, j->remote, at, j->iov, j->iov_count, now);
     }
     t->in_call = true;
@@ -245,12 +245,9 @@ void job_answered(UserThread *t)
             t->result.remote_error = c->error;
         else
             remote_read(t, (uint64_t)c->result);
-        if (t->extent)
-            t->result.extent = client_extent_end(t->user->client, t->job->remote,
-                                                 t->job->extent_from, t->job->extent_to) &&
-                               c->result >= 0;
         break;
     case CACHE_CLONE:
+    case CACHE_FILL:
         t->result.count = c->result;
         if (c->result < 0)
             t->result.remote_error = c->error;
@@ -259,6 +256,7 @@ void job_answered(UserThread *t)
     case CACHE_READ_FILE:
     case CACHE_SYNC:
     case CACHE_SIZE:
+    case CACHE_ASK:
     case CACHE_ADVISE:
         break;
     }
@@ -317,7 +315,7 @@ void job_start(UserThread *t, CacheJob *job)
     t->result = (CacheResult){.remote = -1};
     t->began_ns = world_now(w);
     t->at = 0;
-    t->job_injected = t->copied = t->extent = false;
+    t->job_injected = t->copied = false;
     if (job == &t->work)
         t->injected = false;
     job_check(t);
@@ -338,6 +336,7 @@ void job_start(UserThread *t, CacheJob *job)
         simfs_sync(r->handle, &u->life, file_done, t);
         break;
     case CACHE_SIZE:
+    case CACHE_ASK:
     case CACHE_ADVISE:
         simnet_at(w->net, world_now(w) + sim_rng_below(&w->rng, 2000), &u->life, size_later, t, 0);
         break;
@@ -353,6 +352,7 @@ void job_start(UserThread *t, CacheJob *job)
         __attribute__((fallthrough));
     case CACHE_READ_REMOTE:
     case CACHE_READ_FILL:
+    case CACHE_FILL:
     case CACHE_CLOSE_REMOTE:
         remote_call(t);
         break;

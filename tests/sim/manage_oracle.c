@@ -392,12 +392,12 @@ void truth_job_begin(UserThread *t)
     User *u = t->user;
     const CacheConfig *cfg = &u->m->p.cache;
     struct manage_stats st;
-    if (t->job->kind != CACHE_READ_FILL || !t->job->extent_to)
+    if (t->job->kind != CACHE_FILL)
         return;
     cache_stats(u->cache, &st);
     if (st.extent_spent_ns > u->reads_ns * cfg->spend_percent / 100 + st.extent_earned_ns)
         violate(&u->m->w,
-                "program%u: an extent that nothing has paid for: %llu spent, %llu read at %u %%, "
+                "program%u: a part that nothing has paid for: %llu spent, %llu read at %u %%, "
                 "%llu earned",
                 u->index, (unsigned long long)st.extent_spent_ns, (unsigned long long)u->reads_ns,
                 cfg->spend_percent, (unsigned long long)st.extent_earned_ns);
@@ -425,7 +425,6 @@ void truth_job_over(UserThread *t)
         break;
     case CACHE_READ_FILL:
         manage_cover(m, MANAGE_COVER_FILLS);
-        m->cover[MANAGE_COVER_EXTENTS] += x->extent;
         __attribute__((fallthrough));
     case CACHE_READ_REMOTE:
         manage_cover(m, MANAGE_COVER_REMOTE_READS);
@@ -433,6 +432,9 @@ void truth_job_over(UserThread *t)
         break;
     case CACHE_CLONE:
         manage_cover(m, MANAGE_COVER_CLONES);
+        break;
+    case CACHE_FILL:
+        m->cover[MANAGE_COVER_PARTS] += x->count > 0;
         break;
     case CACHE_WRITE:
         write_job_over(t, r);
@@ -445,6 +447,7 @@ void truth_job_over(UserThread *t)
     case CACHE_READ_FILE:
     case CACHE_CLOSE_REMOTE:
     case CACHE_SIZE:
+    case CACHE_ASK:
     case CACHE_ADVISE:
         break;
     }

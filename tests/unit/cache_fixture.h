@@ -22,11 +22,11 @@ static struct {
     int write_error, sync_error, read_error;
     bool no_memory, lost;
     uint64_t file_ns, remote_ns, clone_ns /* 0: as remote_ns */, now_ns;
-    uint64_t extent_ns; /* what an extent takes longer than its read */
-    bool no_extent;     /* only what was asked for comes */
-    uint64_t held_to;   /* so much of the file the kernel has in memory, */
-    unsigned asked;     /* and was asked for that so often; */
-    uint64_t held_ns;   /* what it takes then; 0: 1.5 us */
+    uint64_t part_ns; /* what a part takes that is filled */
+    bool no_part;     /* nothing of it comes */
+    uint64_t held_to; /* so much of the file the kernel has in memory, */
+    unsigned asked;   /* and was asked for that so often; */
+    uint64_t held_ns; /* what it takes then; 0: 1.5 us */
     unsigned did[CACHE_ADVISE + 1], probes, releases;
     uint64_t bad_at;     /* not 0: what is written there fails */
     ssize_t clone_taken; /* not 0: the next one's */
@@ -50,10 +50,10 @@ FIXTURE bool file_held(void *ctx, const void *file, uint64_t offset, uint64_t le
 
 FIXTURE CacheResult carry_out(const CacheJob *job)
 {
-    static const char letters[] = "rRfwcoxSsa"; /* as enum CacheJobKind; W: a write of both */
+    static const char letters[] = "rRfFwcoxSska"; /* as enum CacheJobKind; W: a write of both */
     CacheResult result = {.count = (ssize_t)job->len, .ns = w.file_ns, .remote = 1};
     bool remote = job->both || job->kind == CACHE_READ_REMOTE || job->kind == CACHE_READ_FILL ||
-                  job->kind == CACHE_CLONE;
+                  job->kind == CACHE_CLONE || job->kind == CACHE_FILL;
     int error = 0;
     w.did[job->kind]++;
     size_t told = strlen(w.story);
@@ -80,11 +80,13 @@ FIXTURE CacheResult carry_out(const CacheJob *job)
         cache_job_take(job, w.remote + job->offset, job->len);
     if (job->kind == CACHE_READ_FILL)
         cache_job_take(job, w.remote + job->offset, job->len);
-    if (job->extent_to && !w.no_extent && !result.remote_error) {
-        uint64_t to = job->extent_to < BYTES ? job->extent_to : BYTES;
-        memcpy(w.remote + job->extent_from, w.file + job->extent_from, to - job->extent_from);
-        result.extent = true;
-        result.ns += w.extent_ns;
+    if (job->kind == CACHE_ASK)
+        result.ns = 0;
+    if (job->kind == CACHE_FILL && w.no_part)
+        result.count = 0;
+    if (job->kind == CACHE_FILL && !w.no_part && !result.remote_error) {
+        memcpy(w.remote + job->offset, w.file + job->offset, job->len);
+        result.ns = w.part_ns;
     }
     if (job->kind == CACHE_CLONE)
         result.ns = w.clone_ns ? w.clone_ns : w.remote_ns;
@@ -163,7 +165,8 @@ FIXTURE void background(Cache *c)
     assert_true(cache_check(c));
 }
 
-/* A cache of @pieces, with one region of a file of 1s; nothing is bypassed or read ahead. */
+/* A cache of @pieces, with one region of a file of 1s; nothing is bypassed, read ahead or
+ * filled unasked. */
 FIXTURE CacheConfig config(unsigned pieces)
 {
     CacheConfig cfg;
@@ -176,7 +179,7 @@ FIXTURE CacheConfig config(unsigned pieces)
     cache_config_init(&cfg, (uint64_t)pieces * PIECE);
     cfg.known_reads = 0;
     cfg.piece_bytes = PIECE;
-    cfg.low_water_bytes = cfg.readahead_bytes = cfg.bypass_factor = 0;
+    cfg.low_water_bytes = cfg.readahead_bytes = cfg.bypass_factor = cfg.extent_bytes = 0;
     cfg.refraction_ns = 5 * NS_PER_S;
     return cfg;
 }

@@ -104,7 +104,7 @@ typedef struct World {
     bool trace;
     /* what happened */
     uint64_t reads, writes, syncs, closes, failed_writes, failed_syncs, opens, opens_failed, clones,
-        losses, released, remote_reads, fills, jobs, hits, file_hits;
+        losses, released, remote_reads, fills, parts, jobs, hits, file_hits;
     struct Lane *lanes[WORLD_SLOTS];
 } World;
 
@@ -260,6 +260,26 @@ static void world_clone(World *w, WorldFile *f, const uint8_t *buf, CacheJob *jo
     w->clones++;
 }
 
+/* What remote memory lacks of it comes from the file, or of its beginning. */
+static void world_fill(World *w, WorldFile *f, const CacheJob *job, CacheResult *ret)
+{
+    uint64_t n = file_has(f, job->offset, job->len);
+    if (f->remote_gone) {
+        ret->remote_error = ENOMEM;
+        return;
+    }
+    if (sim_rng_chance(&w->rng, 200000))
+        n = sim_rng_below(&w->rng, n + 1);
+    for (uint64_t b = job->offset / CACHE_BLOCK; (b + 1) * CACHE_BLOCK <= job->offset + n; b++) {
+        if (f->held[b])
+            continue;
+        memcpy(f->remote_bytes + b * CACHE_BLOCK, f->bytes + b * CACHE_BLOCK, CACHE_BLOCK);
+        f->held[b] = true;
+    }
+    ret->count = (ssize_t)n;
+    w->parts++;
+}
+
 static void world_open_remote(World *w, WorldFile *f, CacheResult *ret)
 {
     WORLD_CHECK(w, !f->remote_open);
@@ -300,7 +320,7 @@ static void world_do(World *w, WorldJob *j, CacheJob *job, CacheResult *ret)
     *ret = (CacheResult){.ns = sim_rng_between(&w->rng, 1000, 200000)};
     w->jobs++;
     bool remote = job->kind == CACHE_READ_REMOTE || job->kind == CACHE_READ_FILL ||
-                  job->kind == CACHE_CLONE || job->both;
+                  job->kind == CACHE_CLONE || job->kind == CACHE_FILL || job->both;
     if (remote) {
         WORLD_CHECK(w, f->remote_open && f->remote == job->remote);
         if (sim_rng_chance(&w->rng, w->remote_fail_ppm) && !f->remote_gone) {
@@ -330,6 +350,9 @@ static void world_do(World *w, WorldJob *j, CacheJob *job, CacheResult *ret)
     case CACHE_WRITE:
         world_write(w, f, job, ret);
         break;
+    case CACHE_FILL:
+        world_fill(w, f, job, ret);
+        break;
     case CACHE_CLONE:
         if (!j->copied)
             cache_job_take(job, j->copy, job->len);
@@ -347,6 +370,9 @@ static void world_do(World *w, WorldJob *j, CacheJob *job, CacheResult *ret)
         break;
     case CACHE_SIZE:
         ret->count = (ssize_t)f->size;
+        break;
+    case CACHE_ASK:
+        WORLD_CHECK(w, job->len > 0 && job->offset + job->len <= WORLD_BYTES);
         break;
     case CACHE_ADVISE:
         WORLD_CHECK(w, !job->both || (f->remote_open && f->remote == job->remote));

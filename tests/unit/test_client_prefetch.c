@@ -538,66 +538,135 @@ CASE(prefetch__goes_on_behind_a_lost_stripe)
     assert_int_equal(piece_bytes, 3 * STRIPE_BYTES);
 }
 
-/* ---- for one read alone ---------------------------------------------------------------------- */
+/* ---- parts of the file ----------------------------------------------------------------------- */
 
-CASE(extent__comes_with_its_read)
+/* The result of filling [@from, @to). */
+static ssize_t fill_file(int rd, uint64_t from, uint64_t to)
+{
+    Call call;
+    call_fill_start(&call, w.channels[0], rd, from, to, w.now);
+    work();
+    assert_int_equal(call.need, NEED_NOTHING);
+    return call.result;
+}
+
+CASE(fill_file__comes_to_the_host)
 {
     int rd = open_at(FILE_BYTES, 0, 0);
-    assert_true(client_extent_begin(w.client, rd, 20 * BLOCK, 90 * BLOCK));
-    assert_brings(rd, 50 * BLOCK + 9, BLOCK, 20 * BLOCK, 90 * BLOCK);
-    assert_true(client_extent_end(w.client, rd, 20 * BLOCK, 90 * BLOCK));
-    work();
-    assert_int_equal(pieces, 0);
+    assert_int_equal(fill_file(rd, 20 * BLOCK, 90 * BLOCK), 70 * BLOCK);
+    assert_int_equal(pieces, 2);
+    assert_int_equal(piece_bytes, 70 * BLOCK);
     assert_int_equal(info(rd).filled_bytes, 70 * BLOCK);
+    assert_int_equal(info(rd).misses, 0);
     assert_reads_file(rd, 0, 20 * BLOCK, 70 * BLOCK);
-    assert_int_equal(info(rd).misses, BLOCK); /* of the first read alone */
+    assert_int_equal(info(rd).misses, 0);
 }
 
-/* What no read took is nothing for the background, and what was announced by the program stays. */
-CASE(extent__ends_with_its_read)
+/* What is filled is read once more, and stays as it is. */
+CASE(fill_file__over_what_is_filled)
 {
+    static uint8_t bytes[BLOCK];
     int rd = open_at(FILE_BYTES, 0, 0);
-    assert_true(client_extent_begin(w.client, rd, 20 * BLOCK, 90 * BLOCK));
-    assert_int_equal(client_prefetch(w.client, rd, 90 * BLOCK, 10 * BLOCK), 0);
-    work();
-    assert_int_equal(piece_bytes, 10 * BLOCK);
-    assert_false(client_extent_end(w.client, rd, 20 * BLOCK, 90 * BLOCK));
-    assert_brings(rd, 50 * BLOCK, BLOCK, 50 * BLOCK, 51 * BLOCK);
+    memset(bytes, 'w', sizeof bytes);
+    assert_int_equal(write_at(rd, 30 * BLOCK, bytes, BLOCK), BLOCK);
+    assert_int_equal(fill_file(rd, 20 * BLOCK, 50 * BLOCK), 30 * BLOCK);
+    assert_int_equal(piece_bytes, 30 * BLOCK);
+    assert_int_equal(info(rd).filled_bytes, 30 * BLOCK);
+    assert_reads_file(rd, 0, 20 * BLOCK, 30 * BLOCK);
+    assert_int_equal(info(rd).misses, 0);
 }
 
-/* Two reads of one extent: one brings it, and each ends its own. */
-CASE(extent__of_two_reads)
+/* Its ends need not be those of blocks: only whole blocks are filled. */
+CASE(fill_file__whole_blocks)
 {
-    int rd = open_at(FILE_BYTES, 0, 0);
-    assert_true(client_extent_begin(w.client, rd, 0, 90 * BLOCK));
-    assert_true(client_extent_begin(w.client, rd, 0, 90 * BLOCK));
-    assert_brings(rd, 50 * BLOCK, BLOCK, 0, 90 * BLOCK);
-    unsigned brought = client_extent_end(w.client, rd, 0, 90 * BLOCK);
-    brought += client_extent_end(w.client, rd, 0, 90 * BLOCK);
-    assert_int_equal(brought, 1);
+    int rd = open_at(FILE_BYTES - 100, 0, 0);
+    assert_true(fill_file(rd, FILE_BYTES - 3 * BLOCK + 10, FILE_BYTES - 100) > 0);
+    assert_int_equal(info(rd).filled_bytes, 3 * BLOCK);
+    assert_int_equal(fill_file(rd, 10, BLOCK - 10), 0);
+    assert_int_equal(info(rd).filled_bytes, 3 * BLOCK);
 }
 
-/* What is there already ends the extent, and nothing of its rest stays behind. */
-CASE(extent__in_parts)
+CASE(fill_file__the_file_ends)
 {
+    w.file_size = 60 * BLOCK + 17;
     int rd = open_at(FILE_BYTES, 0, 0);
-    assert_reads_file(rd, 0, 30 * BLOCK, BLOCK);
-    work();
-    assert_true(client_extent_begin(w.client, rd, 0, 90 * BLOCK));
-    assert_brings(rd, 50 * BLOCK, BLOCK, 31 * BLOCK, 90 * BLOCK);
-    assert_true(client_extent_end(w.client, rd, 0, 90 * BLOCK));
-    assert_brings(rd, 10 * BLOCK, BLOCK, 10 * BLOCK, 11 * BLOCK);
+    assert_int_equal(fill_file(rd, 50 * BLOCK, 90 * BLOCK), 10 * BLOCK + 17);
+    assert_int_equal(info(rd).filled_bytes, 10 * BLOCK);
+    assert_int_equal(fill_file(rd, 61 * BLOCK, 90 * BLOCK), 0);
 }
 
-/* Where fills wait for the network, it gets no more. */
-CASE(extent__not_while_fills_wait)
+CASE(fill_file__a_bad_place)
 {
     int rd = open_at(FILE_BYTES, 0, 0);
+    w.read_error = EIO;
+    assert_int_equal(fill_file(rd, 0, 90 * BLOCK), 0);
+    w.read_error = 0;
+    assert_int_equal(info(rd).filled_bytes, 0);
+    assert_int_equal(fill_file(rd, 0, 90 * BLOCK), 90 * BLOCK);
+}
+
+/* What a read offers goes first. */
+CASE(fill_file__not_while_fills_wait)
+{
+    int rd = open_at(FILE_BYTES, 0, 0);
+    Call call;
     begin_read(rd, 0, BLOCK);
     assert_asks(0, BLOCK);
     do_file(&reader); /* its fill waits for the background */
-    assert_false(client_extent_begin(w.client, rd, 20 * BLOCK, 90 * BLOCK));
+    call_fill_start(&call, w.channels[0], rd, 20 * BLOCK, 90 * BLOCK, w.now);
+    assert_int_equal(call.need, NEED_NOTHING);
+    assert_int_equal(call.result, 0);
     end_read(0, BLOCK);
     work();
-    assert_true(client_extent_begin(w.client, rd, 20 * BLOCK, 90 * BLOCK));
+    assert_int_equal(fill_file(rd, 20 * BLOCK, 90 * BLOCK), 70 * BLOCK);
+}
+
+/* What the file holds beside a write is not known. */
+CASE(fill_file__beside_a_write)
+{
+    static uint8_t bytes[BLOCK];
+    int rd = open_at(FILE_BYTES, 0, 0);
+    Call writer;
+    call_write_start(&writer, w.channels[2], rd, 40 * BLOCK, bytes, BLOCK, w.now);
+    settle();
+    assert_int_equal(fill_file(rd, 20 * BLOCK, 50 * BLOCK), 0);
+    assert_int_equal(finish(&writer), BLOCK);
+    assert_int_equal(fill_file(rd, 20 * BLOCK, 50 * BLOCK), 30 * BLOCK);
+    assert_reads_file(rd, 0, 20 * BLOCK, 30 * BLOCK);
+}
+
+/* A write that begins while the file is being read is not overtaken by what was read before it. */
+CASE(fill_file__overtaken_by_a_write)
+{
+    static uint8_t bytes[BLOCK], old[30 * BLOCK];
+    int rd = open_at(FILE_BYTES, 0, 0);
+    Call call;
+    call_fill_start(&call, w.channels[0], rd, 20 * BLOCK, 50 * BLOCK, w.now);
+    assert_int_equal(call.need, NEED_FILE_READ);
+    assert_int_equal(call.file_len, sizeof old);
+    memcpy(call.file_buf, w.file + 20 * BLOCK, sizeof old);
+    memset(bytes, 'w', sizeof bytes);
+    assert_int_equal(write_at(rd, 40 * BLOCK, bytes, BLOCK), BLOCK);
+    call_file_done(&call, &(FileResult){.count = sizeof old}, w.now);
+    work();
+    assert_int_equal(call.result, 30 * BLOCK);
+    assert_reads_file(rd, 0, 20 * BLOCK, 30 * BLOCK);
+}
+
+CASE(fill_file__errors)
+{
+    int rd = open_at(FILE_BYTES, 0, 0);
+    assert_int_equal(fill_file(rd + 1, 0, BLOCK), -1);
+    assert_int_equal(fill_file(rd, 0, FILE_BYTES + 1), -1);
+    assert_int_equal(fill_file(rd, BLOCK, BLOCK), -1);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(fill_file(rd, 0, BLOCK), -1);
+}
+
+CASE(fill_file__of_stripes)
+{
+    int rd = open_at(4 * STRIPE_BYTES, 0, DODO_STRIPE);
+    assert_int_equal(fill_file(rd, 0, 4 * STRIPE_BYTES), 4 * STRIPE_BYTES);
+    assert_int_equal(info(rd).filled_bytes, 4 * STRIPE_BYTES);
+    assert_hits_alone(rd, 0, 4 * STRIPE_BYTES);
 }

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "libmanage/fill.h"
+
+#include "libmanage/core_private.h"
+
+enum {
+    GAP_STEP = 8,   /* the median moves by such a part of itself */
+    MIB_WEIGHT = 4, /* of the latest part in the average */
+    LEAST_BYTES = 64 << 10,
+    FAR = 3, /* times what a read alone takes: a part is too long */
+};
+
+/* ---- pure values ----------------------------------------------------------------------------- */
+
+void fill_drive_begin(FillClock *f, uint64_t now_ns)
+{
+    uint64_t gap = f->reads ? 0 : sub_u64(now_ns, f->read_ended_ns);
+    uint64_t step = max_u64(f->gap_ns, COST_NOTHING_NS) / GAP_STEP;
+    if (f->read_ended_ns && !f->gap_known)
+        f->gap_ns = gap;
+    else if (f->read_ended_ns)
+        f->gap_ns = gap > f->gap_ns ? f->gap_ns + step : sub_u64(f->gap_ns, step);
+    f->gap_known = f->read_ended_ns > 0;
+    f->reads++;
+}
+
+void fill_drive_end(FillClock *f, uint64_t now_ns)
+{
+    f->reads--;
+    f->read_ended_ns = now_ns;
+}
+
+/* What is left of a gap as usual. One that is longer than a read, and twice as long as usual, will
+ * last as long again. */
+uint64_t fill_idle_ns(const FillClock *f, uint64_t alone_ns, uint64_t now_ns)
+{
+    uint64_t idled = sub_u64(now_ns, f->read_ended_ns);
+    if (f->reads)
+        return 0;
+    return idled >= max_u64(2 * f->gap_ns, alone_ns) ? idled : sub_u64(f->gap_ns, idled);
+}
+
+static uint64_t bytes_ns(const FillClock *f, uint64_t bytes)
+{
+    return (uint64_t)((double)f->mib_ns * (double)bytes / (1 << 20));
+}
+
+/* Nearby the head passes over what lies between. */
+static uint64_t way_ns(const FillClock *f, uint64_t far, uint64_t alone_ns)
+{
+    return min_u64(bytes_ns(f, far), alone_ns);
+}
+
+uint64_t fill_takes_ns(const FillClock *f, uint64_t far, uint64_t bytes, uint64_t alone_ns)
+{
+    return way_ns(f, far, alone_ns) + bytes_ns(f, bytes);
+}
+
+uint64_t fill_fits(const FillClock *f, uint64_t far, uint64_t alone_ns, uint64_t ns)
+{
+    uint64_t left = sub_u64(ns, way_ns(f, far, alone_ns));
+    return (uint64_t)((double)left / (double)f->mib_ns * (1 << 20)) / CACHE_BLOCK * CACHE_BLOCK;
+}
+
+uint64_t fill_busy_ns(const FillClock *f, uint64_t now_ns)
+{
+    return f->busy_ns + (f->busy ? sub_u64(now_ns, f->begun_ns) : 0);
+}
+
+void fill_begin(FillClock *f, uint64_t now_ns)
+{
+    f->busy = true;
+    f->begun_ns = now_ns;
+}
+
+void fill_over(FillClock *f, uint64_t bytes, uint64_t now_ns)
+{
+    uint64_t took = sub_u64(now_ns, f->begun_ns);
+    f->busy_ns += took;
+    f->busy = false;
+    if (bytes == 0)
+        return;
+    uint64_t mib = max_u64((uint64_t)((double)took * (1 << 20) / (double)bytes), 1);
+    if (f->mib_ns) /* one that waited for something else is no rule */
+        mib = f->mib_ns - f->mib_ns / MIB_WEIGHT + min_u64(mib, 2 * f->mib_ns) / MIB_WEIGHT;
+    f->mib_ns = mib;
+}
+
+uint64_t fill_paid_bytes(uint64_t bytes, uint64_t ns, uint64_t alone_ns, uint64_t most)
+{
+    if (ns <= alone_ns)
+        return min_u64(2 * bytes, most);
+    return ns > FAR * alone_ns ? max_u64(bytes / 2, min_u64(LEAST_BYTES, most)) : bytes;
+}
+
+void fill_init(Fill *f, uint64_t most_bytes, unsigned percent)
+{
+    *f = (Fill){.most_bytes = most_bytes,
+                .paid_bytes = min_u64(LEAST_BYTES, most_bytes),
+                .ledger.percent = percent};
+}
+
+/* ---- what it costs the program, and what it earns -------------------------------------------- */
+
+static uint64_t alone_ns(const CacheJob *job)
+{
+    enum CostOf way = job->kind == CACHE_READ_REMOTE ? COST_REMOTE : COST_FILE;
+    return cost_of(&job->region->ways->cost[way], job->len);
+}
+
+void fill_note_begin(Cache *c, CacheJob *job, uint64_t now_ns)
+{
+    job->noted = true;
+    job->fill_busy_ns = fill_busy_ns(&c->fill.clock, now_ns);
+    job->drive = job->kind != CACHE_READ_REMOTE && alone_ns(job) > COST_NOTHING_NS;
+    if (job->drive)
+        fill_drive_begin(&c->fill.clock, now_ns);
+}
+
+static uint64_t beside_ns(const Cache *c, const CacheJob *job, uint64_t now_ns)
+{
+    return fill_busy_ns(&c->fill.clock, now_ns) - job->fill_busy_ns;
+}
+
+bool fill_ran_beside(const Cache *c, const CacheJob *job, uint64_t now_ns)
+{
+    return job->noted && beside_ns(c, job, now_ns) > 0;
+}
+
+/* The bytes of [from, to) that parts have brought. They count once. */
+static uint64_t brought_take(const Cache *c, const Region *r, uint64_t from, uint64_t to)
+{
+    uint64_t blocks = 0;
+    for (uint64_t i = from / c->cfg.piece_bytes; piece_start(c, i) < to; i++) {
+        uint64_t *brought = brought_map(r, i);
+        uint64_t mask = brought ? *brought & piece_mask(c, i, from, to) : 0;
+        blocks += (uint64_t)__builtin_popcountll(mask);
+        if (mask)
+            *brought &= ~mask;
+    }
+    return min_u64(blocks * CACHE_BLOCK, to - from);
+}
+
+static void earn(Cache *c, const CacheJob *job, uint64_t ns)
+{
+    uint64_t bytes = brought_take(c, job->region, job->offset, job->offset + job->len);
+    uint64_t saved = sub_u64(cost_of(&job->region->ways->cost[COST_FILE], job->len), ns);
+    c->fill.ledger.earned_ns += (uint64_t)((double)saved * (double)bytes / (double)job->len);
+}
+
+void fill_note_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns)
+{
+    Fill *f = &c->fill;
+    f->ledger.reads_ns += result->ns;
+    f->ledger.spent_ns += min_u64(beside_ns(c, job, now_ns), sub_u64(result->ns, alone_ns(job)));
+    if (job->drive)
+        fill_drive_end(&f->clock, now_ns);
+    if (job->kind == CACHE_READ_REMOTE && !result->remote_error)
+        earn(c, job, result->ns);
+    if (f->region && !f->clock.busy)
+        background_wake(c);
+}
+
+/* ---- the end of a part ----------------------------------------------------------------------- */
+
+static void brought(Cache *c, Region *r, uint64_t from, uint64_t to)
+{
+    for (uint64_t i = from / c->cfg.piece_bytes; piece_start(c, i) < to; i++) {
+        const uint64_t *held = remote_map_make(c, r, i);
+        if (held)
+            *brought_map(r, i) |= piece_mask(c, i, from, to) & ~*held;
+    }
+    c->stats.extents++;
+    c->stats.extent_bytes += to - from;
+    remote_holds(c, r, from, to);
+}
+
+void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns)
+{
+    Fill *f = &c->fill;
+    Region *r = job->region;
+    uint64_t came = result->count > 0 ? min_u64((uint64_t)result->count, job->len) : 0;
+    bool whole = came == job->len && f->passed <= came;
+    fill_over(&f->clock, whole ? f->passed + came : 0, now_ns);
+    f->ledger.spent_ns -= f->expected_ns;
+    f->full = 0;
+    if (whole && came >= f->paid_bytes && f->passed == 0)
+        f->paid_bytes =
+            fill_paid_bytes(f->paid_bytes, result->ns,
+                            cost_of(&r->ways->cost[COST_FILE], f->read_bytes), f->most_bytes);
+    if (f->region == r && f->at <= job->offset)
+        f->at = job->offset + came;
+    if (f->region == r && came < job->len) /* the network has no time, say: until a read misses */
+        f->region = NULL;
+    if (result->remote_error)
+        remote_lost(c, r, now_ns);
+    else if (came)
+        brought(c, r, job->offset, job->offset + came);
+}
+
+void fill_forget(Cache *c, const Region *r)
+{
+    Fill *f = &c->fill;
+    if (f->region != r)
+        return;
+    f->region = NULL;
+    if (f->planned) {
+        f->planned = false;
+        f->ledger.spent_ns -= f->expected_ns;
+        fill_over(&f->clock, 0, f->clock.begun_ns);
+    }
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* Filling remote memory from an expensive file, unasked. A drive that has moved its head for a read
+ * that missed reads on behind it in hardly more time. The program has its bytes already: it waits
+ * only if it asks the drive for something else meanwhile. So a part behind the read is read into
+ * remote memory in the background. As long as the drive idles then, further parts follow, region
+ * after region of the file.
+ *
+ * The ledger decides how much (ledger.h). What reads take longer while a part is being read is
+ * spent. A later read that finds there what a part has brought has earned the time that the file
+ * would have taken longer. A part that fits between two reads of the drive costs nothing. Where the
+ * program leaves no time, a part is as long as its reading takes no longer than a read of the
+ * program's. */
+#ifndef DODO_LIBMANAGE_FILL_H
+#define DODO_LIBMANAGE_FILL_H
+
+#include "libmanage/core.h"
+#include "libmanage/ledger.h"
+
+struct Region;
+
+/* ---- pure values ---------------------------------------------------------------------------- */
+
+typedef struct FillClock {
+    unsigned reads;         /* of the program from the drive, under way */
+    uint64_t read_ended_ns; /* the last one; 0: there was none */
+    bool gap_known;
+    uint64_t gap_ns;            /* from one to the next: the median, about */
+    bool busy;                  /* a part is being read */
+    uint64_t begun_ns, busy_ns; /* busy: all that are over took so long */
+    uint64_t mib_ns;            /* what a MiB of them takes, on average; 0: unknown */
+} FillClock;
+
+/* The program's read of the drive begins; ends. */
+void fill_drive_begin(FillClock *f, uint64_t now_ns);
+void fill_drive_end(FillClock *f, uint64_t now_ns);
+/* How long the drive will probably idle from now on. @alone_ns: what a read of the program takes.
+ */
+uint64_t fill_idle_ns(const FillClock *f, uint64_t alone_ns, uint64_t now_ns);
+/* How long a part of @bytes takes that lies @far bytes behind the last read; @alone_ns: a read of
+ * the program's, with its way of the head. 0: unknown. */
+uint64_t fill_takes_ns(const FillClock *f, uint64_t far, uint64_t bytes, uint64_t alone_ns);
+/* How many bytes fit into @ns; what they take must be known. */
+uint64_t fill_fits(const FillClock *f, uint64_t far, uint64_t alone_ns, uint64_t ns);
+/* How long parts were being read, in all. */
+uint64_t fill_busy_ns(const FillClock *f, uint64_t now_ns);
+void fill_begin(FillClock *f, uint64_t now_ns);
+/* It is over. @bytes came, with those that were passed over; 0: that says nothing of what they
+ * take. */
+void fill_over(FillClock *f, uint64_t bytes, uint64_t now_ns);
+
+/* A part of so many bytes, @bytes, took @ns: how long are those to be that the ledger pays? */
+uint64_t fill_paid_bytes(uint64_t bytes, uint64_t ns, uint64_t alone_ns, uint64_t most);
+
+/* ---- of the cache; with the lock held ------------------------------------------------------- */
+
+typedef struct Fill {
+    FillClock clock;
+    Ledger ledger;
+    uint64_t most_bytes, paid_bytes; /* of a part: at most; where the ledger pays */
+    struct Region *region;           /* where it goes on; NULL: nowhere */
+    uint64_t at;                     /* in it: behind what was read last */
+    uint64_t read_bytes;             /* of the read behind which it goes on */
+    unsigned full;                   /* regions in a row that lacked nothing */
+    uint64_t passed;                 /* by the part that is being read */
+    bool planned;                    /* this part is due: */
+    uint64_t from, len, expected_ns; /* ... and will cost the program so much */
+} Fill;
+
+void fill_init(Fill *f, uint64_t most_bytes, unsigned percent);
+/* A read of a call begins; and is over. */
+void fill_note_begin(Cache *c, CacheJob *job, uint64_t now_ns);
+void fill_note_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns);
+/* Was a part being read during that read? */
+bool fill_ran_beside(const Cache *c, const CacheJob *job, uint64_t now_ns);
+/* A part is over. */
+void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns);
+void fill_forget(Cache *c, const struct Region *r);
+/* fill_plan.c: a read misses: remote memory of its region will be wanted. */
+void fill_prepare(Cache *c, struct Region *r, uint64_t bytes, uint64_t now_ns);
+/* A read of @bytes has missed, and ended at @end of the region. True: a part of [*ret_from, +
+ * *ret_len) is due, and the kernel is to begin with it at once. */
+bool fill_behind(Cache *c, struct Region *r, uint64_t end, uint64_t bytes, uint64_t now_ns,
+                 uint64_t *ret_from, uint64_t *ret_len);
+/* The next part's job. False: none now. */
+bool fill_take(Cache *c, CacheJob *job, uint64_t now_ns);
+
+#endif

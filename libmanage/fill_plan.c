@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* Which part of an expensive file is filled next, and how much of it. */
+#include "libmanage/core_private.h"
+#include "libmanage/fill.h"
+
+enum { LOOK_PIECES = 1 << 12 /* looked at in one go for one that remote memory lacks */ };
+
+/* Is remote memory worth it, for reads of @bytes here and there? */
+static bool is_worth_it(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns)
+{
+    return c->fill.most_bytes && c->cfg.remote &&
+           cost_of(&r->ways->cost[COST_FILE], bytes) > COST_NOTHING_NS &&
+           clone_pays(c, r, bytes, false, now_ns);
+}
+
+void fill_prepare(Cache *c, Region *r, uint64_t bytes, uint64_t now_ns)
+{
+    if (is_worth_it(c, r, bytes, now_ns) && remote_may_open(c, r, now_ns))
+        remote_want(c, r);
+}
+
+/* ---- where it goes on ------------------------------------------------------------------------ */
+
+/* The next region of the file; it may be the same one. */
+static Region *region_behind(const Cache *c, const Region *r)
+{
+    ListNode *n = r->link.next;
+    for (unsigned i = 0; i <= c->region_count; i++, n = n->next) {
+        Region *q = n == &c->regions ? NULL : CONTAINER_OF(n, Region, link);
+        if (q && q->ways == r->ways && !q->closing)
+            return q;
+    }
+    return NULL;
+}
+
+/* From where on the region lacks something, whole blocks. False: it lacks nothing, as far as it was
+ * looked at. */
+static bool find_hole(Cache *c, uint64_t *ret_from)
+{
+    Fill *f = &c->fill;
+    const Region *r = f->region;
+    uint64_t at = (f->at + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK, piece = c->cfg.piece_bytes;
+    for (unsigned n = 0; n < LOOK_PIECES && at < r->size; n++) {
+        uint64_t end = piece_start(c, at / piece + 1);
+        for (; at < end && at < r->size; at += CACHE_BLOCK)
+            if (!remote_holds_at(c, r, at)) {
+                *ret_from = at;
+                return true;
+            }
+    }
+    f->at = at;
+    return false;
+}
+
+static bool may_fill(const Region *r)
+{
+    return r->remote_state == REMOTE_OPEN && !(GUARD(FILL_BESIDE) && r->file_writes);
+}
+
+/* Moves on to what remote memory lacks. False: nothing is known of the kind, or not yet. */
+static bool go_on(Cache *c, uint64_t *ret_from, uint64_t now_ns)
+{
+    Fill *f = &c->fill;
+    while (f->region) {
+        Region *r = f->region;
+        if (remote_may_open(c, r, now_ns))
+            remote_want(c, r);
+        if (!may_fill(r))
+            return false;
+        if (find_hole(c, ret_from))
+            return true;
+        if (f->at < r->size)
+            return false; /* the next call looks on */
+        f->region = f->full++ < c->region_count ? region_behind(c, r) : NULL;
+        f->at = 0;
+    }
+    return false;
+}
+
+/* How far a part reaches from @at on, up to @limit: over what remote memory holds, too, where more
+ * that it lacks follows, and as much was lacking before. */
+static uint64_t part_end(const Cache *c, const Region *r, uint64_t at, uint64_t limit)
+{
+    uint64_t end = at, lacks = 0, held = 0;
+    for (; at < limit && held <= lacks; at += CACHE_BLOCK) {
+        bool holds = remote_holds_at(c, r, at);
+        held = holds ? held + CACHE_BLOCK : 0;
+        lacks += holds ? 0 : CACHE_BLOCK;
+        end = holds ? end : at + CACHE_BLOCK;
+    }
+    return end;
+}
+
+/* ---- how much -------------------------------------------------------------------------------- */
+
+/* A part of @len bytes at most from @from on. False: the ledger does not cover what it costs. */
+static bool plan(Cache *c, uint64_t from, uint64_t len, bool free, uint64_t now_ns)
+{
+    Fill *f = &c->fill;
+    const Region *r = f->region;
+    uint64_t size = (r->size + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK;
+    uint64_t alone = cost_of(&r->ways->cost[COST_FILE], f->read_bytes);
+    if (len == 0)
+        return false;
+    len = min_u64(part_end(c, r, from, min_u64(from + len, size)), r->size) - from;
+    uint64_t takes = f->clock.mib_ns ? fill_takes_ns(&f->clock, from - f->at, len, alone) : alone;
+    uint64_t cost = free ? 0 : sub_u64(takes, fill_idle_ns(&f->clock, alone, now_ns));
+    if (GUARD(LEDGER) && !ledger_covers(&f->ledger, cost))
+        return false;
+    f->from = from;
+    f->len = len;
+    f->passed = from - f->at;
+    f->expected_ns = cost;
+    f->planned = true;
+    f->ledger.spent_ns += cost;
+    fill_begin(&f->clock, now_ns);
+    return true;
+}
+
+/* As much as costs the program nothing. */
+static bool plan_free(Cache *c, uint64_t from, uint64_t now_ns)
+{
+    const Fill *f = &c->fill;
+    uint64_t alone = cost_of(&f->region->ways->cost[COST_FILE], f->read_bytes);
+    uint64_t far =
+        f->at ? from - f->at : UINT64_MAX; /* at a region's start the head is elsewhere */
+    uint64_t idle = fill_idle_ns(&f->clock, alone, now_ns);
+    uint64_t fits = f->clock.mib_ns ? fill_fits(&f->clock, far, alone, idle) : 0;
+    return fits >= 2 * f->read_bytes && plan(c, from, min_u64(fits, f->most_bytes), true, now_ns);
+}
+
+bool fill_behind(Cache *c, Region *r, uint64_t end, uint64_t bytes, uint64_t now_ns,
+                 uint64_t *ret_from, uint64_t *ret_len)
+{
+    Fill *f = &c->fill;
+    uint64_t from;
+    if (f->clock.busy || f->clock.reads || c->ahead_of_files || r->closing ||
+        !is_worth_it(c, r, bytes, now_ns))
+        return false;
+    f->region = r;
+    f->at = end;
+    f->read_bytes = bytes;
+    f->full = 0;
+    if (!go_on(c, &from, now_ns) || f->region != r ||
+        (!plan(c, from, max_u64(f->paid_bytes, 2 * bytes), false, now_ns) &&
+         !plan_free(c, from, now_ns)))
+        return false;
+    *ret_from = f->from;
+    *ret_len = f->len;
+    background_wake(c);
+    return true;
+}
+
+/* What goes on by itself costs nothing. */
+static bool plan_more(Cache *c, uint64_t now_ns)
+{
+    Fill *f = &c->fill;
+    uint64_t from;
+    return f->region && !f->clock.busy && !f->clock.reads && !c->ahead_of_files &&
+           !f->region->closing && is_worth_it(c, f->region, f->read_bytes, now_ns) &&
+           go_on(c, &from, now_ns) && plan_free(c, from, now_ns);
+}
+
+bool fill_take(Cache *c, CacheJob *job, uint64_t now_ns)
+{
+    Fill *f = &c->fill;
+    if (f->planned && !may_fill(f->region)) /* its remote memory was lost meanwhile */
+        fill_forget(c, f->region);
+    if (!f->planned && !plan_more(c, now_ns))
+        return false;
+    f->planned = false;
+    job_begin(job, f->region, CACHE_FILL, now_ns);
+    job->offset = f->from;
+    job->len = f->len;
+    return true;
+}
