@@ -187,7 +187,7 @@ static void fill_start(Channel *ch, uint64_t now_ns)
 {
     Client *c = ch->client;
     FillItem *item = NULL;
-    bool wanted = false;
+    bool wanted = false, wake = false;
     client_lock(c);
     while (!list_empty(&c->fills) && !wanted) {
         item = CONTAINER_OF(c->fills.next, FillItem, link);
@@ -202,12 +202,14 @@ static void fill_start(Channel *ch, uint64_t now_ns)
             }
         } while (!wanted && fill_item_next(item));
         if (!wanted) {
-            c->fill_bytes -= item->cap;
+            wake |= client_fill_gone(c, item);
             c->stats.fills_dropped++;
             free(item);
         }
     }
     client_unlock(c);
+    if (wake)
+        c->hooks.wake(c->hooks.ctx);
     if (!wanted)
         return;
     Call *call = call_own(ch, OWN_FILL, &fill_ops);
@@ -262,14 +264,17 @@ static void fill_saw(Client *c, const FillItem *item, unsigned refused, uint64_t
 static void fill_over(Client *c, CallState *st)
 {
     FillItem *item = st->read.fill;
+    bool wake = false;
     client_lock(c);
     if (fill_item_next(item)) {
         list_push_front(&c->fills, &item->link);
         st->read.fill = NULL;
     } else {
-        c->fill_bytes -= item->cap;
+        wake = client_fill_gone(c, item);
     }
     client_unlock(c);
+    if (wake)
+        c->hooks.wake(c->hooks.ctx);
 }
 
 static void fill_step(Call *call, uint64_t now_ns)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* mfill_file: a part of the backing file is read and offered as fills, as after reads that miss,
  * but no byte comes to the caller and no host is asked before. All of it is read, in pieces, what
- * is filled already among it: a drive passes over that in less time than it takes to begin again. */
+ * is filled already among it: a drive passes over that in less time than it takes to begin again.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -15,13 +16,26 @@
 #include "libdodo/prefetch.h"
 #include "libdodo/region.h"
 
-static void fill_finish(Call *call)
+enum FillPhase { FILL_READ, FILL_SENT };
+
+/* The bytes that were read are on their way. Until they are there, or given up, the call is not
+ * over: who fills one part after the other fills as fast as the network takes them. */
+static void fill_wait(Call *call)
 {
     Client *c = call->channel->client;
+    Region *top = region_top(call->region);
     client_lock(c);
-    bool last = region_leave(c, region_top(call->region));
+    bool waits = c->fills_over < call->fills_put && region_active(top);
+    bool waited = call->phase == FILL_SENT;
+    c->fill_waiters += waits && !waited;
+    c->fill_waiters -= !waits && waited;
+    bool last = !waits && region_leave(c, top);
     client_unlock(c);
-    call_finish(call, (ssize_t)call->group.begun, 0, NULL);
+    call->phase = FILL_SENT;
+    if (waits)
+        call->need = NEED_BLOCKED;
+    else
+        call_finish(call, (ssize_t)call->group.begun, 0, NULL);
     if (last)
         c->hooks.wake(c->hooks.ctx);
 }
@@ -53,6 +67,10 @@ static void call_fill_step(Call *call, uint64_t now_ns)
     Client *c = call->channel->client;
     FillItem *item = NULL;
     (void)now_ns;
+    if (call->phase == FILL_SENT) {
+        fill_wait(call);
+        return;
+    }
     if (call->state->read.fill) /* the file is being read */
         return;
     client_lock(c);
@@ -65,7 +83,7 @@ static void call_fill_step(Call *call, uint64_t now_ns)
         call_need_file(call, NEED_FILE_READ, call->region->file, item->data, item->len,
                        call->region->file_offset + item->offset);
     else
-        fill_finish(call);
+        fill_wait(call);
 }
 
 static void call_fill_file(Call *call, const FileResult *result, uint64_t now_ns)
@@ -81,10 +99,13 @@ static void call_fill_file(Call *call, const FileResult *result, uint64_t now_ns
         client_fill_read(c, item, count);
     else
         free(item);
+    client_lock(c);
+    call->fills_put = c->fills_put;
+    client_unlock(c);
     if (whole)
         call_fill_step(call, now_ns);
     else /* the file ends there, or is bad, which a read will tell */
-        fill_finish(call);
+        fill_wait(call);
 }
 
 static const CallOps fill_file_ops = {.step = call_fill_step, .file = call_fill_file};

@@ -312,6 +312,7 @@ bool client_fill_put(Client *c, FillItem *item)
     if (taken) {
         list_push_back(&c->fills, &item->link);
         c->fill_bytes += item->cap;
+        c->fills_put++;
         c->stats.fills_offered++;
     } else {
         c->stats.fills_dropped++;
@@ -322,6 +323,13 @@ bool client_fill_put(Client *c, FillItem *item)
     else
         free(item);
     return taken;
+}
+
+bool client_fill_gone(Client *c, const FillItem *item)
+{
+    c->fill_bytes -= item->cap;
+    c->fills_over++;
+    return c->fill_waiters > 0;
 }
 
 void client_fill_read(Client *c, FillItem *item, size_t count)

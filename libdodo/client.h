@@ -61,6 +61,8 @@ struct Client {
     unsigned reports_count;
     ListNode fills;
     size_t fill_bytes;
+    uint64_t fills_put, fills_over; /* ever; over in their order */
+    unsigned fill_waiters;          /* calls that wait for theirs to be over */
     PrefetchList prefetch;
     Moves moves;
     HealBeside beside;

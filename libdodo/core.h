@@ -323,7 +323,8 @@ struct Call {
     struct Call *parent;     /* it is a piece of that one */
     struct Call *next_offer; /* of the region's: what the program gives of [offer_from, offer_to) */
     uint64_t offer_from, offer_to;
-    bool overtaken; /* ... may be older than a write that was under way, or began since */
+    uint64_t fills_put; /* a part of the file: the client's, when the last of its fills was */
+    bool overtaken;     /* ... may be older than a write that was under way, or began since */
     CallGroup group;
 };
 

@@ -209,6 +209,8 @@ static void read_over(Cache *c, CacheCall *call, int error, uint64_t now_ns)
     const Region *r = call->region;
     if (!error && read_more(c, call, now_ns))
         return;
+    if (call->far_bytes && fill_goes_on(c, now_ns))
+        background_wake(c);
     uint64_t bytes = call->at - call->start;
     call_leave(c, call);
     if (error) {

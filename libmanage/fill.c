@@ -148,17 +148,26 @@ static void earn(Cache *c, const CacheJob *job, uint64_t ns)
     c->fill.ledger.earned_ns += (uint64_t)((double)saved * (double)bytes / (double)job->len);
 }
 
+/* A read took @ns, and usually takes @usual_ns; a part was being read for @beside_ns of that. Reads
+ * take a little more or less for other reasons, too, so what they take less counts as well. */
+static void charge(Ledger *l, uint64_t ns, uint64_t usual_ns, uint64_t beside_ns)
+{
+    if (usual_ns && ns > usual_ns)
+        l->spent_ns += min_u64(ns - usual_ns, beside_ns);
+    else
+        l->spent_ns = sub_u64(l->spent_ns, min_u64(usual_ns - min_u64(ns, usual_ns), beside_ns));
+}
+
 void fill_note_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns)
 {
     Fill *f = &c->fill;
     f->ledger.reads_ns += result->ns;
-    f->ledger.spent_ns += min_u64(beside_ns(c, job, now_ns), sub_u64(result->ns, alone_ns(job)));
+    charge(&f->ledger, result->ns, alone_ns(job), beside_ns(c, job, now_ns));
+    f->beside = fill_ran_beside(c, job, now_ns) ? f->beside + 1 : 0;
     if (job->drive)
         fill_drive_end(&f->clock, now_ns);
     if (job->kind == CACHE_READ_REMOTE && !result->remote_error)
         earn(c, job, result->ns);
-    if (f->region && !f->clock.busy)
-        background_wake(c);
 }
 
 /* ---- the end of a part ----------------------------------------------------------------------- */
@@ -182,8 +191,7 @@ void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t
     uint64_t came = result->count > 0 ? min_u64((uint64_t)result->count, job->len) : 0;
     bool whole = came == job->len && f->passed <= came;
     fill_over(&f->clock, whole ? f->passed + came : 0, now_ns);
-    f->ledger.spent_ns -= f->expected_ns;
-    f->full = 0;
+    f->ledger.spent_ns = sub_u64(f->ledger.spent_ns, f->expected_ns);
     if (whole && came >= f->paid_bytes && f->passed == 0)
         f->paid_bytes =
             fill_paid_bytes(f->paid_bytes, result->ns,
@@ -196,6 +204,9 @@ void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t
         remote_lost(c, r, now_ns);
     else if (came)
         brought(c, r, job->offset, job->offset + came);
+    if (remote_holds_at(c, r,
+                        job->offset)) /* and what is dirty here is not: it goes on elsewhere */
+        f->full = 0;
 }
 
 void fill_forget(Cache *c, const Region *r)
@@ -206,7 +217,7 @@ void fill_forget(Cache *c, const Region *r)
     f->region = NULL;
     if (f->planned) {
         f->planned = false;
-        f->ledger.spent_ns -= f->expected_ns;
+        f->ledger.spent_ns = sub_u64(f->ledger.spent_ns, f->expected_ns);
         fill_over(&f->clock, 0, f->clock.begun_ns);
     }
 }

@@ -60,6 +60,7 @@ typedef struct Fill {
     struct Region *region;           /* where it goes on; NULL: nowhere */
     uint64_t at;                     /* in it: behind what was read last */
     uint64_t read_bytes;             /* of the read behind which it goes on */
+    unsigned beside;                 /* reads in a row beside which there was a part */
     unsigned full;                   /* regions in a row that lacked nothing */
     uint64_t passed;                 /* by the part that is being read */
     bool planned;                    /* this part is due: */
@@ -70,7 +71,8 @@ void fill_init(Fill *f, uint64_t most_bytes, unsigned percent);
 /* A read of a call begins; and is over. */
 void fill_note_begin(Cache *c, CacheJob *job, uint64_t now_ns);
 void fill_note_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns);
-/* Was a part being read during that read? */
+/* Was a part being read during that read? What it took then says nothing of what it usually takes.
+ */
 bool fill_ran_beside(const Cache *c, const CacheJob *job, uint64_t now_ns);
 /* A part is over. */
 void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns);
@@ -81,6 +83,8 @@ void fill_prepare(Cache *c, struct Region *r, uint64_t bytes, uint64_t now_ns);
  * *ret_len) is due, and the kernel is to begin with it at once. */
 bool fill_behind(Cache *c, struct Region *r, uint64_t end, uint64_t bytes, uint64_t now_ns,
                  uint64_t *ret_from, uint64_t *ret_len);
+/* Is there time for more, behind what was read last? */
+bool fill_goes_on(const Cache *c, uint64_t now_ns);
 /* The next part's job. False: none now. */
 bool fill_take(Cache *c, CacheJob *job, uint64_t now_ns);
 

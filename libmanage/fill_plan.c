@@ -3,12 +3,15 @@
 #include "libmanage/core_private.h"
 #include "libmanage/fill.h"
 
-enum { LOOK_PIECES = 1 << 12 /* looked at in one go for one that remote memory lacks */ };
+enum {
+    LOOK_PIECES = 1 << 12, /* looked at in one go for one that remote memory lacks */
+    BESIDE_MAX = 7,        /* reads in a row beside parts: then one shows what it takes without */
+};
 
 /* Is remote memory worth it, for reads of @bytes here and there? */
 static bool is_worth_it(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns)
 {
-    return c->fill.most_bytes && c->cfg.remote &&
+    return c->fill.most_bytes && c->cfg.remote && !r->ways->left &&
            cost_of(&r->ways->cost[COST_FILE], bytes) > COST_NOTHING_NS &&
            clone_pays(c, r, bytes, false, now_ns);
 }
@@ -33,23 +36,28 @@ static Region *region_behind(const Cache *c, const Region *r)
     return NULL;
 }
 
-/* From where on the region lacks something, whole blocks. False: it lacks nothing, as far as it was
- * looked at. */
-static bool find_hole(Cache *c, uint64_t *ret_from)
+/* From where on region @r lacks something between @at and @limit, whole blocks; or no less than
+ * @limit. */
+static uint64_t find_hole(const Cache *c, const Region *r, uint64_t at, uint64_t limit)
 {
-    Fill *f = &c->fill;
-    const Region *r = f->region;
-    uint64_t at = (f->at + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK, piece = c->cfg.piece_bytes;
-    for (unsigned n = 0; n < LOOK_PIECES && at < r->size; n++) {
-        uint64_t end = piece_start(c, at / piece + 1);
-        for (; at < end && at < r->size; at += CACHE_BLOCK)
-            if (!remote_holds_at(c, r, at)) {
-                *ret_from = at;
-                return true;
-            }
+    uint64_t piece = c->cfg.piece_bytes;
+    at = (at + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK;
+    while (at < limit) {
+        uint64_t index = at / piece, end = piece_start(c, index + 1);
+        uint64_t lacks =
+            piece_mask(c, index, at, min_u64(end, r->size)) & ~remote_held(c, r, index);
+        if (lacks)
+            return piece_start(c, index) + (uint64_t)__builtin_ctzll(lacks) * CACHE_BLOCK;
+        at = end;
     }
-    f->at = at;
-    return false;
+    return at;
+}
+
+/* Is the drive free for a part? */
+static bool is_free(const Cache *c)
+{
+    const Fill *f = &c->fill;
+    return !f->clock.busy && !f->clock.reads && !c->ahead_of_files && f->beside < BESIDE_MAX;
 }
 
 static bool may_fill(const Region *r)
@@ -61,19 +69,20 @@ static bool may_fill(const Region *r)
 static bool go_on(Cache *c, uint64_t *ret_from, uint64_t now_ns)
 {
     Fill *f = &c->fill;
-    while (f->region) {
-        Region *r = f->region;
-        if (remote_may_open(c, r, now_ns))
-            remote_want(c, r);
-        if (!may_fill(r))
-            return false;
-        if (find_hole(c, ret_from))
-            return true;
-        if (f->at < r->size)
-            return false; /* the next call looks on */
-        f->region = f->full++ < c->region_count ? region_behind(c, r) : NULL;
-        f->at = 0;
-    }
+    Region *r = f->region;
+    if (remote_may_open(c, r, now_ns))
+        remote_want(c, r);
+    if (!may_fill(r))
+        return false;
+    uint64_t limit = min_u64(f->at + LOOK_PIECES * (uint64_t)c->cfg.piece_bytes, r->size);
+    *ret_from = find_hole(c, r, f->at, limit);
+    if (*ret_from < limit)
+        return true;
+    f->at = *ret_from;
+    if (f->at < r->size)
+        return false; /* the next call looks on */
+    f->region = f->full++ < c->region_count ? region_behind(c, r) : NULL;
+    f->at = 0;
     return false;
 }
 
@@ -133,17 +142,15 @@ bool fill_behind(Cache *c, Region *r, uint64_t end, uint64_t bytes, uint64_t now
                  uint64_t *ret_from, uint64_t *ret_len)
 {
     Fill *f = &c->fill;
-    uint64_t from;
-    if (f->clock.busy || f->clock.reads || c->ahead_of_files || r->closing ||
-        !is_worth_it(c, r, bytes, now_ns))
+    if (!is_free(c) || r->closing || !is_worth_it(c, r, bytes, now_ns))
         return false;
+    uint64_t paid = max_u64(f->paid_bytes, 2 * bytes), limit = min_u64(end + paid, r->size);
     f->region = r;
     f->at = end;
     f->read_bytes = bytes;
     f->full = 0;
-    if (!go_on(c, &from, now_ns) || f->region != r ||
-        (!plan(c, from, max_u64(f->paid_bytes, 2 * bytes), false, now_ns) &&
-         !plan_free(c, from, now_ns)))
+    uint64_t from = may_fill(r) ? find_hole(c, r, end, limit) : limit;
+    if (from >= limit || (!plan(c, from, paid, false, now_ns) && !plan_free(c, from, now_ns)))
         return false;
     *ret_from = f->from;
     *ret_len = f->len;
@@ -151,14 +158,24 @@ bool fill_behind(Cache *c, Region *r, uint64_t end, uint64_t bytes, uint64_t now
     return true;
 }
 
+bool fill_goes_on(const Cache *c, uint64_t now_ns)
+{
+    const Fill *f = &c->fill;
+    if (!f->region || !is_free(c) || !f->clock.mib_ns)
+        return false;
+    uint64_t alone = cost_of(&f->region->ways->cost[COST_FILE], f->read_bytes);
+    uint64_t idle = fill_idle_ns(&f->clock, alone, now_ns);
+    return fill_fits(&f->clock, 0, alone, idle) >= 2 * f->read_bytes;
+}
+
 /* What goes on by itself costs nothing. */
 static bool plan_more(Cache *c, uint64_t now_ns)
 {
     Fill *f = &c->fill;
     uint64_t from;
-    return f->region && !f->clock.busy && !f->clock.reads && !c->ahead_of_files &&
-           !f->region->closing && is_worth_it(c, f->region, f->read_bytes, now_ns) &&
-           go_on(c, &from, now_ns) && plan_free(c, from, now_ns);
+    return fill_goes_on(c, now_ns) && !f->region->closing &&
+           is_worth_it(c, f->region, f->read_bytes, now_ns) && go_on(c, &from, now_ns) &&
+           plan_free(c, from, now_ns);
 }
 
 bool fill_take(Cache *c, CacheJob *job, uint64_t now_ns)

@@ -89,10 +89,8 @@ static void file_read_end(const Cache *c, const CacheJob *job, const CacheResult
     bool held = job->held && file_held_note(c, r, job->len, result->ns);
     if (!job->held)
         file_kept_note(c, r, job->offset, job->len, result->ns);
-    uint64_t ns = result->ns, alone = cost_of(&r->ways->cost[COST_FILE], job->len);
-    if (alone && fill_ran_beside(c, job, now_ns)) /* it may have waited for that */
-        ns = min_u64(ns, alone);
-    file_cost_add(c, r, job->len, ns, held, now_ns);
+    if (!fill_ran_beside(c, job, now_ns))
+        file_cost_add(c, r, job->len, result->ns, held, now_ns);
 }
 
 static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
@@ -109,7 +107,7 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
         remote_holds(c, r, job->offset, job->offset + job->len);
     else if (job->kind == CACHE_READ_FILE)
         file_read_end(c, job, result, now_ns);
-    else
+    else if (!fill_ran_beside(c, job, now_ns))
         remote_cost_add(c, r, job->len, result->ns, now_ns);
     for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
         Piece *p = piece_find(r, i);

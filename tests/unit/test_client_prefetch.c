@@ -546,8 +546,7 @@ static ssize_t fill_file(int rd, uint64_t from, uint64_t to)
     Call call;
     call_fill_start(&call, w.channels[0], rd, from, to, w.now);
     work();
-    assert_int_equal(call.need, NEED_NOTHING);
-    return call.result;
+    return finish(&call);
 }
 
 CASE(fill_file__comes_to_the_host)
@@ -649,7 +648,7 @@ CASE(fill_file__overtaken_by_a_write)
     assert_int_equal(write_at(rd, 40 * BLOCK, bytes, BLOCK), BLOCK);
     call_file_done(&call, &(FileResult){.count = sizeof old}, w.now);
     work();
-    assert_int_equal(call.result, 30 * BLOCK);
+    assert_int_equal(finish(&call), 30 * BLOCK);
     assert_reads_file(rd, 0, 20 * BLOCK, 30 * BLOCK);
 }
 
