@@ -349,6 +349,9 @@ bool remote_unproven(const Cache *c, const Region *r, uint64_t bytes, uint64_t n
 uint64_t clone_ns(const Region *r, uint64_t bytes);
 /* A read from it, or a clone, took @ns. */
 void remote_cost_add(Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t now_ns);
+/* A read of the program's took @ns. One that comes after a while finds hosts asleep and says little
+ * of those that follow: then some more go there, and the last of them count. */
+void remote_read_note(Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t now_ns);
 void clone_cost_add(Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t now_ns);
 /* It holds these blocks now; whole ones, or the region's end. */
 void remote_holds(Cache *c, Region *r, uint64_t from, uint64_t to);

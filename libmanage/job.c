@@ -108,7 +108,7 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
     else if (job->kind == CACHE_READ_FILE)
         file_read_end(c, job, result, now_ns);
     else if (!fill_ran_beside(c, job, now_ns))
-        remote_cost_add(c, r, job->len, result->ns, now_ns);
+        remote_read_note(c, r, job->len, result->ns, now_ns);
     for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
         Piece *p = piece_find(r, i);
         uint64_t blocks = piece_mask(c, i, job->offset, job->offset + job->len);

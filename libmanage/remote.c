@@ -6,7 +6,11 @@
 
 #include "libmanage/core_private.h"
 
-enum { CLONE_SHARE = 4 }; /* so many times as long as a read a clone may take */
+enum {
+    CLONE_SHARE = 4,   /* so many times as long as a read a clone may take */
+    LOOKS = 8,         /* reads of remote memory, where nobody knows what it costs now */
+    LOOKS_COUNTED = 4, /* the last of them */
+};
 
 /* ---- what it costs -------------------------------------------------------------------------- */
 
@@ -49,6 +53,21 @@ static uint64_t remote_since(const Cache *c, const Cost *remote, uint64_t bytes,
     return again && again < now_ns ? max_u64(since, now_ns - again) : since;
 }
 
+void remote_read_note(Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t now_ns)
+{
+    const Cost *remote = &r->ways->cost[COST_REMOTE];
+    unsigned *looks = &r->ways->looks;
+    bool known = cost_of(remote, bytes) > 0;
+    if (known && !*looks &&
+        !cost_known_since(remote, bytes, remote_since(c, remote, bytes, now_ns))) {
+        *looks = LOOKS;
+        return;
+    }
+    *looks -= *looks > 0;
+    if (*looks < LOOKS_COUNTED)
+        remote_cost_add(c, r, bytes, ns, now_ns);
+}
+
 /* Is remote memory the cheaper place to read from, by @saving_ns? An unknown cost is tried, and one
  * that was not measured for long is measured again, the file's first. As long as nothing was read
  * from remote memory, the cost of clones stands in, as far as it can. */
@@ -68,7 +87,7 @@ static bool remote_below(const Cache *c, const Region *r, uint64_t bytes, uint64
 
 bool remote_pays(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns)
 {
-    return remote_below(c, r, bytes, 0, now_ns);
+    return r->ways->looks > 0 || remote_below(c, r, bytes, 0, now_ns);
 }
 
 /* A copy takes time of processors and links, and may never be read: one that saves little is not
