@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "adapters/run/namespace.h"
+#include "adapters/run/reads.h"
 #include "adapters/run/surroundings.h"
 
 static bool try_mounts(const MountOptions *o, const GPtrArray *dirs)
@@ -22,6 +23,15 @@ static void print_dirs(const GPtrArray *dirs)
 {
     for (guint i = 0; i < dirs->len; i++)
         printf("through the cache: %s\n", (const char *)dirs->pdata[i]);
+}
+
+/* The mount is right for all programs, and the preload sooner where it
+ * serves what the program reads. */
+static void print_reads(const Executable *e, const Surroundings *where)
+{
+    g_autofree char *text = verdict_unreached(e, where) ? NULL : reads_text(e);
+    if (text)
+        printf("%s", text);
 }
 
 static void print_mount(const Executable *e, enum Way way, const GPtrArray *dirs)
@@ -71,5 +81,7 @@ bool check_program(const MountOptions *o, enum How how, const GPtrArray *dirs, b
         print_preload(&e, &where, dirs, given);
     else
         print_mount(&e, way, dirs);
+    if (!obstacle && e.kind == EXECUTABLE_DYNAMIC)
+        print_reads(&e, &where);
     return !obstacle;
 }

@@ -81,13 +81,19 @@ static bool headers_of(const unsigned char *head, size_t len, Headers *ret)
     return true;
 }
 
-/* The loader that this process was started by; NULL: none. */
 static int find_own_loader(struct dl_phdr_info *info, size_t size, void *ret)
 {
     for (size_t i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_INTERP)
             *(const char **)ret = (const char *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
     return 1; /* the first is the program */
+}
+
+const char *executable_own_loader(void)
+{
+    const char *own = NULL;
+    (void)dl_iterate_phdr(find_own_loader, &own);
+    return own;
 }
 
 /* Whether the loader that the header at @at names is not ours: one of another C library, or for
@@ -97,8 +103,7 @@ static bool names_foreign_loader(int fd, const Headers *h, uint64_t at)
     Elf64_Phdr part;
     char path[PATH_MAX] = "";
     struct stat st, own_st;
-    const char *own = NULL;
-    (void)dl_iterate_phdr(find_own_loader, &own);
+    const char *own = executable_own_loader();
     if (!h->wide || !own || pread(fd, &part, sizeof part, (off_t)at) != sizeof part ||
         part.p_filesz >= sizeof path ||
         pread(fd, path, part.p_filesz, (off_t)part.p_offset) != (ssize_t)part.p_filesz)

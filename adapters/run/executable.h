@@ -26,5 +26,7 @@ typedef struct Executable {
 
 /* Looks for @name as execvp(3) does in the directories of @search, and at what it finds. */
 void executable_look(const char *name, const char *search, Executable *ret);
+/* The loader that this process was started by; NULL: none. */
+const char *executable_own_loader(void);
 
 #endif

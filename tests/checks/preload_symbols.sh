@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # preload_symbols.sh LIBRARY: all names by which the C library offers read(2) and its kin are the preload library's,
 # too, or stand here with the reason why not. So a new name is noticed. It has no names that the C library has not.
+# `dodo run --check` knows the same ones.
 . "$(dirname "$0")/lib.sh"
 
 need nm cc
@@ -42,4 +43,8 @@ done < <(comm -23 "$dir/ours" "$dir/libc" | grep -v '^dodo_preload_')
 while read -r name; do
   ! grep -qEf "$dir/patterns" <<<"$name" || complain "$library exports $name, which is left alone here"
 done <"$dir/ours"
+sed -n '/IMPORTS_READ, "/,/}/p' adapters/run/imports.c | grep -o '"[^"]*"' | grep -oE '[a-z0-9_]+' | sort >"$dir/known"
+while read -r name; do
+  complain "adapters/run/imports.c and $library differ in $name"
+done < <(grep read "$dir/ours" | grep -v '^dodo_preload_' | comm -3 - "$dir/known")
 finish

@@ -128,6 +128,7 @@ true=$(type -P true)
 checks 0 "^yes: $true would run with a library that LD_PRELOAD names" --how preload true
 checks 0 '^through the cache: large files of all directories$' --how preload true
 checks 0 "^through the cache: $work/data$" --how preload --dir "$work/data" true
+checks 0 '^read\(2\) and the like, which --how preload serves: imported by cat' --how preload cat
 checks 1 '^no: .*nothing-there: No such file' --how preload "$work/nothing-there"
 if printf 'int main(void) { return 3; }' | cc -static -x c -o "$work/static" - 2>/dev/null; then
   checks 1 '^no: .*linked statically.*LD_PRELOAD does not reach it.*dodo mount' --how preload "$work/static"

@@ -26,6 +26,7 @@ true=$(type -P true)
 check 0 "^yes: $true would run in a mount namespace" --min-size 1M true "$work/data/large"
 check 0 "^through the cache: $work/data$" --min-size 1M true "$work/data/large"
 check 0 "linked dynamically" --dir "$work/data" true
+check 0 "^read(2) and the like, which --how preload serves: imported by cat" --dir "$work/data" cat
 check 0 "user namespace" --how user-namespace --dir "$work/data" true
 ! mountpoint -q "$work/data" || fail "--check leaves a mount behind"
 if printf 'int main(void) { return 0; }' | cc -static -x c -o "$work/static" - 2>/dev/null; then
