@@ -85,7 +85,7 @@ static struct timespec exit_deadline(void)
 }
 
 /* Other threads may be in the library and go on while the process ends, so nothing is freed. They
- * find all hosts silent, because the cipher's own exit handler comes next. */
+ * find all hosts silent, because the program's cipher may be gone next. */
 static void runtime_end(Runtime *rt)
 {
     runtime_background_stop(rt);

@@ -65,9 +65,10 @@ static int runtime_begin(Runtime *rt, const Finder *finder)
 
 static void once_a_process(void)
 {
-    /* The crypto library's exit handler must run after ours, so it must be registered before: with
-     * no option at all it would not be registered yet. */
-    (void)OPENSSL_init_crypto(OPENSSL_INIT_ADD_ALL_CIPHERS, NULL);
+    /* Without the crypto library's exit handler, which frees what it has: threads may still be in
+     * the library, or about to start it, when the process ends. Where the program has used the
+     * crypto library before, that handler is registered before ours, and runs after it. */
+    (void)OPENSSL_init_crypto(OPENSSL_INIT_ADD_ALL_CIPHERS | OPENSSL_INIT_NO_ATEXIT, NULL);
     (void)atexit(runtime_at_exit);
 }
 
