@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct OsDescriptors;
+
 /* What is used of it. */
 typedef struct CacheCalls {
     int (*set)(int option, uint64_t value);
@@ -15,7 +17,7 @@ typedef struct CacheCalls {
     int (*copen_flags)(size_t len, int fd, off_t offset, unsigned flags);
     ssize_t (*cread)(int rd, off_t offset, void *buf, size_t len);
     int (*cclose)(int rd);
-    void (*descriptors)(int floor, void (*own)(int fd));
+    void (*descriptors)(const struct OsDescriptors *where);
     unsigned (*close_files)(void); /* that are not in use */
     const char *(*version)(void);  /* in libdodo, which it stands on */
 } CacheCalls;

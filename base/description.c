@@ -84,6 +84,7 @@ static int shared_description(int fd, int flags, bool read_only, int error)
 
 int description_open(int fd, bool read_only, struct stat *ret_stat, bool *ret_shared)
 {
+    OS_DESCRIPTORS_BUSY;
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0 || !mode_allows(flags, read_only) || fstat(fd, ret_stat) < 0 ||
         !S_ISREG(ret_stat->st_mode))

@@ -46,16 +46,24 @@ Env os_env(void)
     return (Env){.random = os_random};
 }
 
-/* Where descriptors that last are placed. */
-static struct {
-    int floor;
-    void (*own)(int fd);
-} descriptors;
+static OsDescriptors descriptors;
 
-void os_descriptors_place(int floor, void (*own)(int fd))
+void os_descriptors_place(const OsDescriptors *where)
 {
-    descriptors.floor = floor;
-    descriptors.own = own;
+    descriptors = *where;
+}
+
+void os_descriptors_begin(void)
+{
+    if (descriptors.busy)
+        descriptors.busy(true);
+}
+
+void os_descriptors_end(const bool *begun)
+{
+    (void)begun;
+    if (descriptors.busy)
+        descriptors.busy(false);
 }
 
 /* A duplicate of @fd at @floor or above; @fd is closed. */
@@ -69,20 +77,20 @@ static int move_above(int fd, int floor)
     return above;
 }
 
-int os_above_standard(int fd)
+int os_descriptors_move(int fd)
 {
     int floor = descriptors.floor > 0 ? descriptors.floor : STDERR_FILENO + 1;
-    if (fd < 0)
-        return fd;
-    if (fd < floor)
+    if (fd >= 0 && fd < floor)
         fd = move_above(fd, floor);
     if (fd >= 0 && descriptors.own)
         descriptors.own(fd);
+    os_descriptors_end(NULL);
     return fd;
 }
 
 ssize_t os_text_read(int dir, const char *path, char *text, size_t cap)
 {
+    OS_DESCRIPTORS_BUSY;
     CLEANUP_CLOSE int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, text, cap - 1) : -1;
     text[n > 0 ? n : 0] = '\0';

@@ -19,15 +19,30 @@ void os_random(void *ctx, void *buf, size_t len);
 /* An Env for shells: os_random and no trace. */
 Env os_env(void);
 
-/* @fd, or the same as a descriptor above the standard ones: a program may print to those though it
- * has closed them. After os_descriptors_place() it is where that says. Negative, with errno: as it
- * was, or none is free; then @fd is closed. */
-int os_above_standard(int fd);
+/* The descriptor that @fd makes, or the same as one above the standard ones: a program may print to
+ * those though it has closed them. After os_descriptors_place() it is where that says. Negative,
+ * with errno: as it was, or none is free; then it is closed. */
+#define os_above_standard(fd) (os_descriptors_begin(), os_descriptors_move(fd))
+int os_descriptors_move(int fd); /* and ends what was begun */
 
-/* From here on descriptors that last are at @floor or above, as far as there are any, and @own
- * hears of each. For programs that know nothing of these libraries: they close descriptors that
- * they have not opened, and expect low numbers for their own. Before other threads use this. */
-void os_descriptors_place(int floor, void (*own)(int fd));
+/* Where descriptors are in programs that know nothing of these libraries: they close descriptors
+ * that they have not opened, and expect low numbers for their own. */
+typedef struct OsDescriptors {
+    int floor;                 /* those that last are here or above, as far as there are any */
+    void (*own)(int fd);       /* hears of each of these */
+    void (*busy)(bool begins); /* hears when this thread is about to have one with a number that
+                                  the program may close, and when it has none any more; nests */
+} OsDescriptors;
+/* From here on. Before other threads use this. */
+void os_descriptors_place(const OsDescriptors *where);
+
+/* The calling thread has descriptors at any number for a moment. */
+void os_descriptors_begin(void);
+void os_descriptors_end(const bool *begun); /* NULL: the same */
+/* So it is until the block that this is in ends: before what closes them. */
+#define OS_DESCRIPTORS_BUSY                                                    \
+    __attribute__((cleanup(os_descriptors_end), unused)) const bool os_busy_ = \
+        (os_descriptors_begin(), true)
 
 /* What a small file has, as those of the kernel's, up to @cap - 1 bytes and a 0. @dir: AT_FDCWD, or
  * where a relative path begins. The length, or -errno and an empty text. */

@@ -69,6 +69,7 @@ static void mark_line(const char *line, long self)
  * and it may be long. The process's number is the one that this /proc knows it by. */
 static void mark_listed(void)
 {
+    OS_DESCRIPTORS_BUSY;
     char line[LOCKS_LINE_MAX], self[32];
     ssize_t n = readlink("/proc/self", self, sizeof self - 1);
     if (n <= 0)

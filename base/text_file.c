@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/lines.h"
+#include "base/os.h"
 
 void text_file_wipe(TextFile *t)
 {
@@ -82,6 +83,7 @@ int text_file_read(const char *path, TextFileCheck check, TextFile *ret, char *e
                    size_t error_cap)
 {
     int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (check ? O_NONBLOCK : 0);
+    OS_DESCRIPTORS_BUSY;
     CLEANUP_CLOSE int fd = open(path, flags);
 
     if (fd < 0)

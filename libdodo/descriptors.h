@@ -5,8 +5,10 @@
 
 #include "dodo/dodo.h"
 
+struct OsDescriptors;
+
 /* os_descriptors_place() for libdodo. */
-DODO_API void dodo_private_descriptors(int floor, void (*own)(int fd));
+DODO_API void dodo_private_descriptors(const struct OsDescriptors *where);
 /* parked_close_unlocked() for libdodo. */
 DODO_API unsigned dodo_private_close_files(void);
 

@@ -433,9 +433,9 @@ void dodo_private_reason(const char *text)
     reason_set_copy(text);
 }
 
-void dodo_private_descriptors(int floor, void (*own)(int fd))
+void dodo_private_descriptors(const OsDescriptors *where)
 {
-    os_descriptors_place(floor, own);
+    os_descriptors_place(where);
 }
 
 unsigned dodo_private_close_files(void)

@@ -63,6 +63,7 @@ static bool write_all(int fd, const uint8_t *bytes, size_t len)
 
 ssize_t kept_save(const void *record, size_t len)
 {
+    OS_DESCRIPTORS_BUSY;
     static atomic_flag swept = ATOMIC_FLAG_INIT;
     char name[NAME_MAX_BYTES], draft[NAME_MAX_BYTES + 32];
     CLEANUP_CLOSE int dir = state_dir_open(directory);
@@ -86,6 +87,7 @@ ssize_t kept_load(void *record, size_t cap)
 {
     char name[NAME_MAX_BYTES];
     struct stat st;
+    OS_DESCRIPTORS_BUSY;
     CLEANUP_CLOSE int dir = state_dir_open(directory);
     if (dir < 0)
         return 0;

@@ -84,6 +84,7 @@ static void find_manager(Settings *s, Finder *finder, Resolved *found)
 /* @error: what is wrong with the settings, if anything is. */
 static int runtime_start(Runtime **ret, Resolved *found, char error[SETTINGS_ERROR_MAX])
 {
+    OS_DESCRIPTORS_BUSY; /* also of the C and the crypto library */
     Finder finder;
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, once_a_process);

@@ -81,6 +81,7 @@ static const char *what_to_do(bool dir, int error)
 
 int secret_get(uint8_t ret[SECRET_BYTES], char *why, size_t cap)
 {
+    OS_DESCRIPTORS_BUSY;
     CLEANUP_CLOSE int dir = state_dir_open(NULL);
     int result = dir < 0 ? dir : secret_read(dir, ret);
     if (dir >= 0 && result == -ENOENT) {

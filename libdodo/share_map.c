@@ -337,6 +337,7 @@ static void opener_try(Joined *j)
 
 void share_map_join(ShareAsk *ask)
 {
+    OS_DESCRIPTORS_BUSY;
     ask->made = ask->opener = false;
     if (!ask->share) {
         join(ask);
@@ -360,6 +361,7 @@ void share_map_end(Share *share)
     (void)munmap(share->map, j->bytes); /* with the last mapping the kernel drops the locks */
     if (j->held)
         (void)munmap(j->held, HELD_BYTES);
+    OS_DESCRIPTORS_BUSY;
     CLEANUP_CLOSE int dir = share_dir_open();
     if (dir >= 0)
         remove_unused(dir, j->file);

@@ -6,8 +6,10 @@
 
 #include "dodo/dodo.h"
 
+struct OsDescriptors;
+
 /* os_descriptors_place() for libmanage and libdodo, before the first other call. */
-DODO_API void dodo_manage_private_descriptors(int floor, void (*own)(int fd));
+DODO_API void dodo_manage_private_descriptors(const struct OsDescriptors *where);
 /* parked_close_unlocked() for both. */
 DODO_API unsigned dodo_manage_private_close_files(void);
 

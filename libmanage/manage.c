@@ -227,10 +227,10 @@ int dodo_manage_set(int option, uint64_t value)
     return (int)leave(&e, result < 0 ? -1 : 0, -result);
 }
 
-void dodo_manage_private_descriptors(int floor, void (*own)(int fd))
+void dodo_manage_private_descriptors(const OsDescriptors *where)
 {
-    os_descriptors_place(floor, own);
-    dodo_private_descriptors(floor, own);
+    os_descriptors_place(where);
+    dodo_private_descriptors(where);
 }
 
 unsigned dodo_manage_private_close_files(void)

@@ -19,7 +19,7 @@ static bool load(void)
         return false;
     own_code_add((const void *)calls.cread);
     own_code_add((const void *)calls.version);
-    calls.descriptors(own_floor(), own_add);
+    calls.descriptors(own_place());
     report_at_exit(); /* before the cache ends */
     return true;
 }

@@ -7,26 +7,62 @@
 
 #include "adapters/preload/calls.h"
 #include "adapters/preload/files.h"
+#include "adapters/preload/here.h"
 #include "adapters/preload/own.h"
 #include "adapters/preload/real.h"
+#include "base/os.h"
 
-static int do_close(const void *caller, int fd)
+/* Whose call it is. */
+enum Who { PROGRAM, LIBRARY, CHILD /* of a bare clone(2): no other thread is there */ };
+
+/* The program waits until the libraries have no descriptor with a number that it may mean. */
+static enum Who begin(const void *caller)
 {
-    if (own_has(fd)) {
-        if (!own_calls(caller)) {
-            errno = EBADF;
-            return -1;
-        }
-        own_remove(fd);
-    }
-    files_forget(fd);
+    if (own_calls(caller))
+        return LIBRARY;
+    if (!here_is())
+        return CHILD;
+    own_close_begin();
+    return PROGRAM;
+}
+
+static void end(enum Who who)
+{
+    if (who == PROGRAM)
+        own_close_end();
+}
+
+/* A number that lasts: from here on it is not the libraries'. */
+static int close_own(int fd)
+{
+    OS_DESCRIPTORS_BUSY;
+    own_remove(fd);
     return real_close(fd);
 }
 
-/* False: @fd is not for the program to replace. */
-static bool may_replace(const void *caller, int fd)
+static int close_number(enum Who who, int fd)
 {
-    if (own_has(fd) && !own_calls(caller)) {
+    bool own = own_has(fd);
+    if (own && who != LIBRARY) {
+        errno = EBADF;
+        return -1;
+    }
+    files_forget(fd);
+    return own ? close_own(fd) : real_close(fd);
+}
+
+static int do_close(const void *caller, int fd)
+{
+    enum Who who = begin(caller);
+    int res = close_number(who, fd);
+    end(who);
+    return res;
+}
+
+/* False: @fd is not for the program to replace. */
+static bool may_replace(enum Who who, int fd)
+{
+    if (own_has(fd) && who != LIBRARY) {
         errno = EBUSY; /* as if it were about to be opened */
         return false;
     }
@@ -34,12 +70,26 @@ static bool may_replace(const void *caller, int fd)
     return true;
 }
 
-/* Around what is not the program's. Ours are closed by exec anyway. */
-static int do_close_range(unsigned from, unsigned to, int flags)
+static int do_dup2(const void *caller, int fd, int to)
+{
+    enum Who who = begin(caller);
+    int res = may_replace(who, to) ? real_dup2(fd, to) : -1;
+    end(who);
+    return res;
+}
+
+static int do_dup3(const void *caller, int fd, int to, int flags)
+{
+    enum Who who = begin(caller);
+    int res = may_replace(who, to) ? real_dup3(fd, to, flags) : -1;
+    end(who);
+    return res;
+}
+
+/* Around what is not the program's. */
+static int close_numbers(unsigned from, unsigned to, int flags)
 {
     int own, res = 0;
-    if (from > to || (flags & (int)CLOSE_RANGE_CLOEXEC))
-        return real_close_range(from, to, flags);
     files_forget_range(from, to);
     while (res == 0 && from <= to && (own = own_next(from, to)) >= 0) {
         if ((unsigned)own > from)
@@ -49,9 +99,20 @@ static int do_close_range(unsigned from, unsigned to, int flags)
     return res == 0 && from <= to ? real_close_range(from, to, flags) : res;
 }
 
-static void do_closefrom(int from)
+/* Ours are closed by exec anyway. */
+static int do_close_range(const void *caller, unsigned from, unsigned to, int flags)
 {
-    (void)do_close_range(from > 0 ? (unsigned)from : 0, UINT_MAX, 0);
+    if (from > to || (flags & (int)CLOSE_RANGE_CLOEXEC))
+        return real_close_range(from, to, flags);
+    enum Who who = begin(caller);
+    int res = close_numbers(from, to, flags);
+    end(who);
+    return res;
+}
+
+static void do_closefrom(const void *caller, int from)
+{
+    (void)do_close_range(caller, from > 0 ? (unsigned)from : 0, UINT_MAX, 0);
 }
 
 /* ---- the names --------------------------------------------------------------------------------
@@ -72,29 +133,29 @@ int call_close_(int fd)
 int call_close_range(unsigned from, unsigned to, int flags) EXPORTED("close_range");
 int call_close_range(unsigned from, unsigned to, int flags)
 {
-    return do_close_range(from, to, flags);
+    return do_close_range(CALLER, from, to, flags);
 }
 
 void call_closefrom(int from) EXPORTED("closefrom");
 void call_closefrom(int from)
 {
-    do_closefrom(from);
+    do_closefrom(CALLER, from);
 }
 
 int call_dup2(int fd, int to) EXPORTED("dup2");
 int call_dup2(int fd, int to)
 {
-    return may_replace(CALLER, to) ? real_dup2(fd, to) : -1;
+    return do_dup2(CALLER, fd, to);
 }
 
 int call_dup2_(int fd, int to) EXPORTED("__dup2");
 int call_dup2_(int fd, int to)
 {
-    return may_replace(CALLER, to) ? real_dup2(fd, to) : -1;
+    return do_dup2(CALLER, fd, to);
 }
 
 int call_dup3(int fd, int to, int flags) EXPORTED("dup3");
 int call_dup3(int fd, int to, int flags)
 {
-    return may_replace(CALLER, to) ? real_dup3(fd, to, flags) : -1;
+    return do_dup3(CALLER, fd, to, flags);
 }

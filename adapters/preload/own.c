@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #include "adapters/preload/own.h"
 
+#include <errno.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "adapters/preload/numbers.h"
 #include "base/cleanup.h"
+#include "base/os.h"
 
 enum { FDS_MAX = 1 << 16, BITS = 64, CODES_MAX = 8, FLOOR_MAX = FDS_MAX / 2 };
+
+static __thread unsigned inside __attribute__((tls_model("initial-exec")));
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
 static atomic_ullong fds[FDS_MAX / BITS];
 
-int own_floor(void)
+/* Descriptors of the libraries are at this number or above: half of what the process may have. */
+static int floor_now(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 2 >= FLOOR_MAX)
@@ -27,7 +36,7 @@ static uint64_t bit_of(int fd)
     return (uint64_t)1 << (unsigned)fd % BITS;
 }
 
-void own_add(int fd)
+static void add(int fd)
 {
     if (fd >= 0 && fd < FDS_MAX)
         atomic_fetch_or(&fds[fd / BITS], bit_of(fd));
@@ -54,6 +63,48 @@ int own_next(unsigned from, unsigned to)
             return (int)fd;
     }
     return -1;
+}
+
+/* No point at which a thread may be cancelled, and errno stays. */
+static void nap(void)
+{
+    const struct timespec moment = {.tv_nsec = 50000};
+    int error = errno;
+    (void)syscall(SYS_nanosleep, &moment, NULL);
+    errno = error;
+}
+
+static void busy(bool begins)
+{
+    if (begins) {
+        inside++;
+        numbers_make_begin(nap);
+    } else {
+        numbers_make_end();
+        inside--;
+    }
+}
+
+const OsDescriptors *own_place(void)
+{
+    static OsDescriptors place = {.own = add, .busy = busy};
+    place.floor = floor_now();
+    return &place;
+}
+
+void own_close_begin(void)
+{
+    numbers_close_begin(nap);
+}
+
+void own_close_end(void)
+{
+    numbers_close_end();
+}
+
+void own_forget(void)
+{
+    numbers_forget();
 }
 
 /* ---- code ----------------------------------------------------------------------------------- */
@@ -96,8 +147,6 @@ void own_code_add(const void *address)
     codes[count] = code;
     codes_count = count + 1;
 }
-
-static __thread unsigned inside __attribute__((tls_model("initial-exec")));
 
 void own_begin(sigset_t *before)
 {

@@ -9,13 +9,20 @@
 
 /* ---- descriptors: the program can neither close nor replace them ---------------------------- */
 
-/* Descriptors of the libraries are at this number or above: half of what the process may have. */
-int own_floor(void);
-void own_add(int fd);
 void own_remove(int fd);
 bool own_has(int fd);
 /* The lowest one in [@from, @to]; -1: none. */
 int own_next(unsigned from, unsigned to);
+
+/* Where those are that the libraries make. */
+struct OsDescriptors;
+const struct OsDescriptors *own_place(void);
+/* The program is about to close or replace numbers, from begin to end: none of them is one that the
+ * libraries have for a moment. Not for calls of theirs. */
+void own_close_begin(void);
+void own_close_end(void);
+/* In a child of fork(2). */
+void own_forget(void);
 
 /* ---- code: calls that it makes are the kernel's ---------------------------------------------- */
 

@@ -28,6 +28,7 @@ void report_read(File *f, bool cached, ssize_t n, uint64_t began_ns)
 /* In one piece: other processes may write to the same file. */
 static void write_text(const char *text)
 {
+    OS_DESCRIPTORS_BUSY;
     int fd =
         open(files_settings()->report, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_CLOEXEC, 0666);
     if (fd < 0)

@@ -5,30 +5,16 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "adapters/preload/cache.h"
 #include "adapters/preload/files.h"
+#include "adapters/preload/here.h"
 #include "adapters/preload/own.h"
 #include "adapters/preload/real.h"
 #include "adapters/preload/report.h"
 #include "adapters/preload/worker.h"
 #include "base/os.h"
 #include "base/parked.h"
-
-/* On a page that the kernel clears in every child that has a copy of it; NULL: none. */
-static bool *here;
-
-static void here_make(void)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    void *at = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED || madvise(at, page, MADV_WIPEONFORK) < 0)
-        return;
-    here = at;
-    *here = true;
-}
 
 static void fork_prepare(void)
 {
@@ -46,11 +32,11 @@ static void fork_parent(void)
 
 static void forget(bool for_good)
 {
+    own_forget();
     files_forget_all();
     worker_forget(for_good);
     report_forget(for_good);
-    if (here)
-        *here = true;
+    here_again();
 }
 
 static void fork_child(void)
@@ -64,7 +50,7 @@ static void fork_child(void)
 /* Nobody knows what the parent's threads were doing. */
 void start_check(void)
 {
-    if (here && !*here)
+    if (!here_is())
         forget(true);
 }
 
@@ -74,7 +60,7 @@ __attribute__((constructor)) static void on_load(void)
     files_init(report_file);
     here_make();
     own_code_add((const void *)on_load);
-    os_descriptors_place(own_floor(), own_add);
+    os_descriptors_place(own_place());
     (void)pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 

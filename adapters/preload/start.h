@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether this is still the process that the library was loaded into. */
+/* The process that the library was loaded into, or a child of it. */
 #ifndef DODO_ADAPTERS_PRELOAD_START_H
 #define DODO_ADAPTERS_PRELOAD_START_H
 

@@ -148,15 +148,22 @@ static File *next(File *f, enum HoldState state)
     return f;
 }
 
+/* What is loaded has files of its own open for a moment. */
+static void work(void)
+{
+    OS_DESCRIPTORS_BUSY;
+    for (File *f = NULL; (f = next(f, HOLD_ENDING));)
+        end(f);
+    for (File *f = NULL; (f = next(f, HOLD_WANTED));)
+        hold(f);
+}
+
 static void *worker_main(void *ctx)
 {
     own_thread();
     for (;;) {
         files_await_work();
-        for (File *f = NULL; (f = next(f, HOLD_ENDING));)
-            end(f);
-        for (File *f = NULL; (f = next(f, HOLD_WANTED));)
-            hold(f);
+        work();
     }
     return ctx;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/os.h"
 #include "proto/conf/conf.h"
 #include "proto/conf/defaults.h"
 
@@ -37,6 +38,7 @@ static int add_file(ConfFiles *f, const char *dir, const char *name, char *error
 
 static int add_all(ConfFiles *f, const char *dir, char *error, size_t cap)
 {
+    OS_DESCRIPTORS_BUSY;
     DIR *d = opendir(dir);
     int res = d || errno == ENOENT ? 0 : -errno;
     for (const struct dirent *e; d && res == 0 && (e = readdir(d));)

@@ -51,17 +51,29 @@ TEST(ask__for_so_much_of_a_long_read)
 
 static int owned[4], owned_count;
 
+static int busy, busy_times;
+
+static void note_busy(bool begins)
+{
+    busy += begins ? 1 : -1;
+    busy_times += begins;
+}
+
 static void note_own(int fd)
 {
+    assert_int_equal(busy, 1);
     owned[owned_count++] = fd;
 }
 
 /* A program that closes what it has not opened, and counts on low numbers, meets none of ours. */
 TEST(descriptors__are_placed_above_a_floor_and_named)
 {
-    os_descriptors_place(100, note_own);
+    os_descriptors_place(&(OsDescriptors){100, note_own, note_busy});
     int low = os_above_standard(dup(STDERR_FILENO)), high = os_above_standard(dup2(low, 150));
-    os_descriptors_place(0, NULL);
+    assert_int_equal(os_above_standard(-1), -1);
+    assert_int_equal(busy, 0);
+    os_descriptors_place(&(OsDescriptors){0});
+    assert_int_equal(busy_times, 3);
     assert_true(low >= 100);
     assert_int_equal(high, 150);
     assert_int_equal(owned_count, 2);
