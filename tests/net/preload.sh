@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # dodo run --how preload, over a cluster whose hosts die: every byte that is read was in the file during the call, no
-# matter who writes it, and calls give what they give plainly.
+# matter who writes it, and calls give what they give plainly. By hand: TRUTH_READS=1000000.
 . "$(dirname "$0")/lib.sh"
 
 cluster 2
@@ -24,14 +24,20 @@ was_cached() {
 
 # ---- what is tried, each in a process of its own -----------------------------------------------
 
-# Every byte read was in the file during the call; the writer is a thread of the program, or another process.
+# Every byte read was in the file during the call; the writer is a thread of the program, another process, or a static
+# program in another mount namespace.
 truth_of() {
   local name=$1
   shift
-  preloaded 1M "$tests/truth" "$work/$name" "$work/$name" 40000 "$@" >"$work/$name.out" 2>"$work/$name.log"
+  preloaded 1M "$tests/truth" "$work/$name" "$work/$name" "${TRUTH_READS:-30000}" "$@" >"$work/$name.out" 2>"$work/$name.log"
 }
 truth() { truth_of truth; }
 truth_apart() { truth_of truth_apart apart; }
+truth_outside() {
+  unshare --mount "$tests/truth-writer" "$work/truth_outside" "$work/shared" >"$work/writer.log" 2>&1 &
+  must "another program writes" grep -qs writes "$work/writer.log"
+  truth_of truth_outside "$work/shared" && wait $!
+}
 # The same random calls, with the library and without.
 calls() {
   local seed way
@@ -56,7 +62,7 @@ awkward() {
 # ---- while hosts die ---------------------------------------------------------------------------
 
 pids=()
-for name in truth truth_apart calls awkward; do
+for name in truth truth_apart truth_outside calls awkward; do
   "$name" &
   pids+=($!)
 done
@@ -65,7 +71,7 @@ running() {
   for pid in "${pids[@]}"; do ! kill -0 "$pid" 2>/dev/null || return 0; done
   return 1
 }
-for ((n = 0; n < 100; n++)); do
+for ((n = 0; n < ${TRUTH_READS:-100}; n++)); do
   running || break
   proc_kill "imd$((n % 2 + 1))"
   imd_up "$((n % 2 + 1))"
@@ -73,11 +79,13 @@ for ((n = 0; n < 100; n++)); do
 done
 wait "${pids[0]}" || fail "a read was not true, of a writer in the same program"
 wait "${pids[1]}" || fail "a read was not true, of a writer in another process"
-wait "${pids[2]}" || fail "calls differ from plain ones"
-wait "${pids[3]}" || fail "a program is not left as it is"
+wait "${pids[2]}" || fail "a read was not true, of a writer in another program: $(cat "$work/writer.log")"
+wait "${pids[3]}" || fail "calls differ from plain ones"
+wait "${pids[4]}" || fail "a program is not left as it is"
 cat "$work"/truth*.out
 was_cached "$work/truth.log"
 was_cached "$work/truth_apart.log"
+was_cached "$work/truth_outside.log"
 was_cached "$work/calls.log"
 was_cached "$work/awkward.log"
 told "$n times a host died"

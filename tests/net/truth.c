@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* truth FILE MOUNTED READS [apart]: threads read FILE through a mount, MOUNTED, while others write
  * it, behind the mount and through it, in all ways there are. Every byte read is one that the file
- * held during the call. Each word of a block is the number of the write that it is of. Where reads
- * are redirected without a mount, MOUNTED is FILE itself; the writer may be a process apart.
+ * held during the call. Where reads are redirected without a mount, MOUNTED is FILE itself; the
+ * writer may be a process apart.
+ *
+ * truth FILE MOUNTED READS SHARED: the writer is another program: truth-writer FILE SHARED, which
+ * has begun. SHARED is not below a mount: it is mapped.
  *
  * truth FILE MOUNTED stores: one thread stores into a mapping of FILE and reads MOUNTED, in turns,
  * until the mount is gone. */
@@ -21,152 +24,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BLOCK = 4096, WORDS = BLOCK / 8, BLOCKS = 600, READERS = 6, SPAN_MAX = 4, WAITS = 1 << 14 };
+#include "tests/net/truth.h"
+
+enum { READERS = 6, SPAN_MAX = 4 };
 
 static const char *file, *mounted;
 static unsigned long reads_wanted;
 static atomic_ulong reads_done;
 /* Where libdodo-preload.so is in this program, reads of files that it has are counted. */
 static bool (*holds)(int fd);
-/* What readers and writer share, in memory that two processes may share. */
-typedef struct Shared {
-    atomic_ulong writes_done;
-    atomic_bool over;
-    atomic_ullong begun[BLOCKS], done[BLOCKS];
-    unsigned waits;
-    uint64_t wait_ns[WAITS]; /* of the last openings, which a lease may hold up */
-} Shared;
-static Shared *shared;
-
-static void die(const char *what)
-{
-    (void)fprintf(stderr, "truth: %s: %s\n", what, strerror(errno));
-    exit(2);
-}
-
-static unsigned draw(unsigned *seed, unsigned below)
-{
-    return (unsigned)rand_r(seed) % below;
-}
-
-/* ---- writing ----------------------------------------------------------------------------------
- */
-
-typedef void Store(int fd, void *map, unsigned block, const uint64_t *words);
-
-static void store_pwrite(int fd, void *map, unsigned block, const uint64_t *words)
-{
-    if (pwrite(fd, words, BLOCK, (off_t)block * BLOCK) != BLOCK)
-        die("pwrite");
-}
-
-static void store_map(int fd, void *map, unsigned block, const uint64_t *words)
-{
-    memcpy((char *)map + (size_t)block * BLOCK, words, BLOCK);
-}
-
-/* Writes of random blocks: a few anywhere, or many of a few, of which a mapping tells only the
- * first by the file's time of change. */
-static void write_some(unsigned *seed, int fd, void *map, Store *store)
-{
-    unsigned blocks = draw(seed, 2) ? BLOCKS : 3, writes = 1 + draw(seed, blocks == 3 ? 200 : 8);
-    for (unsigned n = 0; n < writes; n++) {
-        uint64_t words[WORDS];
-        unsigned block = draw(seed, blocks);
-        uint64_t number = ++shared->begun[block];
-        for (unsigned i = 0; i < WORDS; i++)
-            words[i] = number;
-        store(fd, map, block, words);
-        shared->done[block] = number;
-        shared->writes_done++;
-        if (blocks < BLOCKS)
-            (void)usleep(100); /* readers come in between */
-    }
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static void write_opened(unsigned *seed, const char *path, int flags)
-{
-    uint64_t began_ns = now_ns();
-    int fd = open(path, O_RDWR | O_CLOEXEC | flags);
-    shared->wait_ns[shared->waits++ % WAITS] = now_ns() - began_ns;
-    if (fd < 0)
-        die(path);
-    write_some(seed, fd, NULL, store_pwrite);
-    (void)close(fd);
-}
-
-/* Its stores are no system calls. The descriptor is closed before them. */
-static void write_mapped(unsigned *seed, const char *path)
-{
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    void *map = mmap(NULL, BLOCKS * BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED)
-        die("mmap");
-    (void)close(fd);
-    write_some(seed, -1, map, store_map);
-    (void)munmap(map, BLOCKS * BLOCK);
-}
-
-/* Half of the file goes, and comes again: nobody reads a block that is not there as an old one. */
-static void write_truncated(unsigned *seed, const char *path)
-{
-    uint64_t number[BLOCKS / 2];
-    unsigned first = BLOCKS - BLOCKS / 2;
-    for (unsigned i = 0; i < BLOCKS / 2; i++)
-        number[i] = ++shared->begun[first + i];
-    if (truncate(path, (off_t)first * BLOCK) < 0)
-        die("truncate");
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    for (unsigned i = 0; i < BLOCKS / 2; i++) {
-        uint64_t words[WORDS];
-        for (unsigned k = 0; k < WORDS; k++)
-            words[k] = number[i];
-        store_pwrite(fd, NULL, first + i, words);
-        shared->done[first + i] = number[i];
-    }
-    (void)close(fd);
-    shared->writes_done++;
-}
-
-static void *write_main(void *arg)
-{
-    unsigned seed = 1;
-    while (!shared->over) {
-        switch (draw(&seed, 8)) {
-        case 0:
-            write_mapped(&seed, file);
-            break;
-        case 1:
-            write_mapped(&seed, mounted);
-            break;
-        case 2:
-            write_opened(&seed, mounted, 0);
-            break;
-        case 3:
-            write_opened(&seed, mounted, O_SYNC);
-            break;
-        case 4:
-            write_truncated(&seed, draw(&seed, 2) ? file : mounted);
-            break;
-        default:
-            write_opened(&seed, file, 0);
-            break;
-        }
-        /* Now and then long enough that the file is cached again. */
-        (void)usleep(draw(&seed, 30) ? draw(&seed, 3000) : 1200000);
-    }
-    return NULL;
-}
-
-/* ---- reading ----------------------------------------------------------------------------------
- */
 
 /* A word may be 0 while the file is shorter, between its truncation and the write. */
 static void check(unsigned block, const uint64_t *words, size_t count, uint64_t low)
@@ -286,20 +152,15 @@ static void check_stores_on(void)
 /* ---- ------------------------------------------------------------------------------------------
  */
 
-static void file_make(void)
-{
-    static const uint64_t zero[WORDS];
-    int fd = open(file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    for (unsigned i = 0; fd >= 0 && i < BLOCKS; i++)
-        store_pwrite(fd, NULL, i, zero);
-    if (fd < 0)
-        die(file);
-    (void)close(fd);
-}
-
 /* The writer is a thread, or a process; writer_end() waits for it. */
 static pthread_t writer_thread;
 static pid_t writer_pid;
+
+static void *write_main(void *arg)
+{
+    write_until_over(file, mounted);
+    return arg;
+}
 
 static void writer_begin(bool apart)
 {
@@ -346,31 +207,22 @@ static void print_waits(void)
            (double)waits[count - 1] / 1e6);
 }
 
-static void share(void)
+static void print_writes(void)
 {
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED)
-        die("shared memory");
+    static const char *const names[WRITE_WAYS] = {
+        [WRITE_OPEN] = "opened",       [WRITE_SYNC] = "O_SYNC",     [WRITE_MAP] = "mapped",
+        [WRITE_TRUNCATE] = "truncate", [WRITE_O_TRUNC] = "O_TRUNC", [WRITE_IO_URING] = "io_uring"};
+    printf("%lu reads: all true; writes:", (unsigned long)reads_done);
+    for (unsigned i = 0; i < WRITE_WAYS; i++)
+        printf(" %lu %s", (unsigned long)shared->writes_done[i], names[i]);
+    (void)puts("");
 }
 
-int main(int argc, char **argv)
+/* Threads read until it is enough. */
+static void read_all(void)
 {
     pthread_t readers[READERS];
     unsigned numbers[READERS];
-    if (argc != 4 && argc != 5)
-        return 2;
-    file = argv[1];
-    mounted = argv[2];
-    share();
-    file_make();
-    if (strcmp(argv[3], "stores") == 0) {
-        check_stores_on();
-        return 0;
-    }
-    *(void **)&holds = dlsym(RTLD_DEFAULT, "dodo_preload_holds");
-    reads_wanted = strtoul(argv[3], NULL, 10);
-    check_stores();
-    writer_begin(argc == 5);
     for (unsigned i = 0; i < READERS; i++) {
         numbers[i] = i;
         if (pthread_create(&readers[i], NULL, read_main, &numbers[i]) != 0)
@@ -378,9 +230,40 @@ int main(int argc, char **argv)
     }
     for (unsigned i = 0; i < READERS; i++)
         (void)pthread_join(readers[i], NULL);
+}
+
+/* Those of a writer that is here. */
+static void read_beside(bool apart)
+{
+    check_stores();
+    writer_begin(apart);
+    read_all();
     writer_end();
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4 && argc != 5)
+        return 2;
+    file = argv[1];
+    mounted = argv[2];
+    const char *path = argc == 5 && strcmp(argv[4], "apart") != 0 ? argv[4] : NULL;
+    share(path);
+    if (!path)
+        file_make(file);
+    if (strcmp(argv[3], "stores") == 0) {
+        check_stores_on();
+        return 0;
+    }
+    *(void **)&holds = dlsym(RTLD_DEFAULT, "dodo_preload_holds");
+    reads_wanted = strtoul(argv[3], NULL, 10);
+    if (path) {
+        read_all();
+        shared->over = true;
+    } else {
+        read_beside(argc == 5);
+    }
     print_waits();
-    printf("%lu reads, %lu writes: all true\n", (unsigned long)reads_done,
-           (unsigned long)shared->writes_done);
+    print_writes();
     return 0;
 }
