@@ -59,7 +59,9 @@ enum { THREADS_MAX = 64 };
 static void on_init(void *userdata, struct fuse_conn_info *conn)
 {
     conn->want |= conn->capable & FUSE_CAP_POSIX_ACL;
-    conn->want &= ~(unsigned)FUSE_CAP_HANDLE_KILLPRIV; /* who writes takes set-user-id bits away */
+    /* Who writes or truncates takes set-user-id bits away: the kernel asks for that by itself, by
+     * all that it knows of the caller. */
+    conn->want &= ~(unsigned)(FUSE_CAP_HANDLE_KILLPRIV | FUSE_CAP_ATOMIC_O_TRUNC);
     conn->max_background = THREADS_MAX;
     conn->congestion_threshold = THREADS_MAX;
 }

@@ -82,7 +82,8 @@ static void attributes_set(fuse_req_t req, fuse_ino_t number, struct stat *st, i
     int res = 0;
     if (which & FUSE_SET_ATTR_MODE)
         res = set_mode(inode, st->st_mode);
-    if (res == 0 && which & OWNER)
+    /* chown(2) that changes neither owner nor group: that is the time of the last change's. */
+    if (res == 0 && (which & OWNER || which == 0))
         res = set_owner(inode, st, which);
     if (res == 0 && which & FUSE_SET_ATTR_SIZE)
         res = set_size(m, inode, st->st_size, fi);
