@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +28,7 @@ typedef struct File {
     char path[PATH_BYTES];
     struct stat st;
     char target[PATH_BYTES];
+    long capability; /* its length; -1: none */
 } File;
 typedef struct Files {
     unsigned count;
@@ -117,6 +120,26 @@ static long bind_to(const char *a)
     return done(fd, bind(fd, (const struct sockaddr *)(const void *)&name, sizeof name));
 }
 
+/* The right to take any user's identity, which the kernel keeps with a file until it is changed. */
+static const char capability[] = "security.capability";
+
+static long grant(const char *a)
+{
+    const struct vfs_cap_data cap = {.magic_etc = VFS_CAP_REVISION_2,
+                                     .data[0].permitted = 1 << CAP_SETUID};
+    return setxattr(a, capability, &cap, sizeof cap, 0);
+}
+
+static long copy(const char *a, const char *b)
+{
+    int from = open(a, O_RDONLY | O_CLOEXEC), to = open(b, O_WRONLY | O_CLOEXEC);
+    ssize_t n = copy_file_range(from, NULL, to, NULL, 100, 0);
+    int error = errno;
+    (void)close(from);
+    errno = error;
+    return done(to, n);
+}
+
 static long call_names(const Step *s, const char *a, const char *b)
 {
     switch ((int)s->op) {
@@ -172,6 +195,10 @@ static long call(const Step *s)
         return set_times(a, s->n, AT_SYMLINK_NOFOLLOW);
     case ACCESS:
         return faccessat(AT_FDCWD, a, (int)s->n, AT_EACCESS);
+    case GRANT:
+        return grant(a);
+    case COPY:
+        return copy(a, b);
     default:
         return call_names(s, a, b);
     }
@@ -212,6 +239,9 @@ static void look_at(Files *files, int root, const char *path)
     (void)snprintf(f->path, sizeof f->path, "%s", path);
     if (fstatat(root, path, &f->st, AT_SYMLINK_NOFOLLOW) < 0)
         die(path);
+    if (fchdir(root) < 0)
+        die("a directory");
+    f->capability = S_ISREG(f->st.st_mode) ? getxattr(path, capability, NULL, 0) : -1;
     if (S_ISLNK(f->st.st_mode))
         (void)!readlinkat(root, path, f->target, sizeof f->target - 1);
 }
@@ -292,6 +322,7 @@ static void compare_file(const Step *s, const File *m, const File *p)
     FIELD("device", m->st.st_rdev, p->st.st_rdev);
     if (!S_ISDIR(m->st.st_mode))
         FIELD("size", m->st.st_size, p->st.st_size);
+    FIELD("capability", m->capability, p->capability);
     FIELD("target", strcmp(m->target, p->target), 0);
     FIELD("time of change moves", moved(&sides[MOUNTED].before, m, false),
           moved(&sides[PLAIN].before, p, false));
@@ -308,6 +339,7 @@ static void compare_behind(const Step *s, const File *m, const File *b)
     FIELD("links behind", m->st.st_nlink, b->st.st_nlink);
     FIELD("owner behind", m->st.st_uid, b->st.st_uid);
     FIELD("group behind", m->st.st_gid, b->st.st_gid);
+    FIELD("capability behind", m->capability, b->capability);
     FIELD("size behind", m->st.st_size, b->st.st_size);
     FIELD("blocks behind", m->st.st_blocks, b->st.st_blocks);
     FIELD("change behind", m->st.st_ctim.tv_nsec, b->st.st_ctim.tv_nsec);

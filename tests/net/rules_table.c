@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -47,7 +48,7 @@ const Step rules_steps[] = {
     /* ---- truncate, ftruncate, posix_fallocate ---- */
     {CASE, "truncate: sizes"},
     {MAKE, "f", .n = 0644}, {TRUNCATE, "f", .n = 12345}, {TRUNCATE, "f", .n = 12345}, {TRUNCATE, "f", .n = 0},
-    {TRUNCATE, "f", .n = -1}, {FTRUNCATE, "f", .n = 70000, .m = O_RDWR}, {FTRUNCATE, "f", .n = 7, .m = O_RDONLY},
+    {TRUNCATE, "f", .n = -1}, {TRUNCATE, "f", .n = INT64_MAX}, {FALLOCATE, "f", .n = INT64_MAX - 5, .m = 100}, {FTRUNCATE, "f", .n = 70000, .m = O_RDWR}, {FTRUNCATE, "f", .n = 7, .m = O_RDONLY},
     {FTRUNCATE, "f", .n = -1, .m = O_RDWR}, {TRUNCATE, "none", .n = 0}, {MKDIR, "d", .n = 0755}, {TRUNCATE, "d", .n = 0},
     {TRUNCATE, "f/x", .n = 0}, {MKFIFO, "p", .n = 0644}, {TRUNCATE, "p", .n = 0}, {SYMLINK, "f", "l"}, {TRUNCATE, "l", .n = 3},
     {CASE, "truncate: set-user-ID goes"},
@@ -68,6 +69,15 @@ const Step rules_steps[] = {
     {AS, .n = ANN, .m = ANN}, {MAKE, "f", .n = 0755}, {CHMOD, "f", .n = 06777}, {AS, .n = BOB, .m = BOB}, {WRITE, "f"},
     {AS, .n = ANN, .m = ANN}, {CHMOD, "f", .n = 04777}, {WRITE, "f"}, {CHMOD, "f", .n = 02767}, {WRITE, "f"}, {AS, .n = 0, .m = 0},
     {CHMOD, "f", .n = 06777}, {WRITE, "f"},
+
+    {CASE, "write: file capabilities go"},
+    {MAKE, "f", .n = 0777}, {CHMOD, "f", .n = 0777}, {GRANT, "f"}, {AS, .n = ANN, .m = ANN}, {GRANT, "f"}, {WRITE, "f"}, {AS, .n = 0, .m = 0},
+    {GRANT, "f"}, {AS, .n = ANN, .m = ANN}, {TRUNCATE, "f", .n = 10}, {AS, .n = 0, .m = 0}, {GRANT, "f"}, {AS, .n = ANN, .m = ANN},
+    {OPEN, "f", .n = O_WRONLY | O_TRUNC}, {AS, .n = 0, .m = 0}, {GRANT, "f"}, {WRITE, "f"}, {GRANT, "f"}, {CHOWN, "f", .n = ANN, .m = ANN},
+    {GRANT, "f"}, {CHMOD, "f", .n = 0755}, {LINK, "f", "g"}, {RENAME, "f", "h"}, {FALLOCATE, "h", .n = 0, .m = 9000}, {GRANT, "h"},
+    {AS, .n = ANN, .m = ANN}, {FALLOCATE, "h", .n = 0, .m = 99000}, {AS, .n = 0, .m = 0}, {GRANT, "h"}, {AS, .n = ANN, .m = ANN},
+    {FTRUNCATE, "h", .n = 5, .m = O_RDWR}, {AS, .n = 0, .m = 0}, {GRANT, "h"}, {MAKE, "i", .n = 0644}, {WRITE, "i"}, {CHMOD, "h", .n = 0777}, {AS, .n = BOB, .m = BOB},
+    {COPY, "i", "h"}, {AS, .n = 0, .m = 0}, {CHMOD, "h", .n = 06777}, {AS, .n = BOB, .m = BOB}, {COPY, "i", "h"}, {COPY, "none", "h"},
 
     /* ---- link ---- */
     {CASE, "link: counts and times"},
