@@ -7,9 +7,10 @@
 
 #include "adapters/mount/mount.h"
 
+/* O_TRUNC comes by itself, as a size that is set. */
 bool handle_is_for_writing(int flags)
 {
-    return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC);
+    return (flags & O_ACCMODE) != O_RDONLY;
 }
 
 /* @fd is taken. */
