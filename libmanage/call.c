@@ -195,7 +195,8 @@ static bool read_more(Cache *c, CacheCall *call, uint64_t now_ns)
     Region *r = call->region;
     uint64_t from, len, end = call->drive_end;
     call->drive_end = 0;
-    if (!end || !fill_behind(c, r, end, call->drive_bytes, now_ns, &from, &len))
+    if (!end || r->advice == DODO_CADVISE_NOREUSE ||
+        !fill_behind(c, r, end, call->drive_bytes, now_ns, &from, &len))
         return false;
     job_begin(&call->job, r, CACHE_ASK, now_ns);
     call->job.offset = from;
@@ -209,7 +210,7 @@ static void read_over(Cache *c, CacheCall *call, int error, uint64_t now_ns)
     const Region *r = call->region;
     if (!error && read_more(c, call, now_ns))
         return;
-    if (call->far_bytes && fill_goes_on(c, now_ns))
+    if (call->far_bytes && fill_goes_on(c, now_ns)) /* which is not asked for each hit */
         background_wake(c);
     uint64_t bytes = call->at - call->start;
     call_leave(c, call);

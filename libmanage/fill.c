@@ -204,8 +204,7 @@ void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t
         remote_lost(c, r, now_ns);
     else if (came)
         brought(c, r, job->offset, job->offset + came);
-    if (remote_holds_at(c, r,
-                        job->offset)) /* and what is dirty here is not: it goes on elsewhere */
+    if (remote_holds_at(c, r, job->offset)) /* not what is dirty here: it goes on elsewhere */
         f->full = 0;
 }
 

@@ -53,11 +53,11 @@ static uint64_t find_hole(const Cache *c, const Region *r, uint64_t at, uint64_t
     return at;
 }
 
-/* Is the drive free for a part? */
-static bool is_free(const Cache *c)
+/* May there be a part now? */
+static bool is_due(const Cache *c)
 {
     const Fill *f = &c->fill;
-    return !f->clock.busy && !f->clock.reads && !c->ahead_of_files && f->beside < BESIDE_MAX;
+    return !f->clock.busy && !c->ahead_of_files && f->beside < BESIDE_MAX;
 }
 
 static bool may_fill(const Region *r)
@@ -113,7 +113,9 @@ static bool plan(Cache *c, uint64_t from, uint64_t len, bool free, uint64_t now_
         return false;
     len = min_u64(part_end(c, r, from, min_u64(from + len, size)), r->size) - from;
     uint64_t takes = f->clock.mib_ns ? fill_takes_ns(&f->clock, from - f->at, len, alone) : alone;
-    uint64_t cost = free ? 0 : sub_u64(takes, fill_idle_ns(&f->clock, alone, now_ns));
+    /* All that wait for the drive wait for the part, too. */
+    uint64_t waiting = max_u64(f->clock.reads, 1);
+    uint64_t cost = free ? 0 : waiting * sub_u64(takes, fill_idle_ns(&f->clock, alone, now_ns));
     if (GUARD(LEDGER) && !ledger_covers(&f->ledger, cost))
         return false;
     f->from = from;
@@ -142,7 +144,7 @@ bool fill_behind(Cache *c, Region *r, uint64_t end, uint64_t bytes, uint64_t now
                  uint64_t *ret_from, uint64_t *ret_len)
 {
     Fill *f = &c->fill;
-    if (!is_free(c) || r->closing || !is_worth_it(c, r, bytes, now_ns))
+    if (!is_due(c) || r->closing || !is_worth_it(c, r, bytes, now_ns))
         return false;
     uint64_t paid = max_u64(f->paid_bytes, 2 * bytes), limit = min_u64(end + paid, r->size);
     f->region = r;
@@ -161,7 +163,7 @@ bool fill_behind(Cache *c, Region *r, uint64_t end, uint64_t bytes, uint64_t now
 bool fill_goes_on(const Cache *c, uint64_t now_ns)
 {
     const Fill *f = &c->fill;
-    if (!f->region || !is_free(c) || !f->clock.mib_ns)
+    if (!f->region || !is_due(c) || f->clock.reads || !f->clock.mib_ns)
         return false;
     uint64_t alone = cost_of(&f->region->ways->cost[COST_FILE], f->read_bytes);
     uint64_t idle = fill_idle_ns(&f->clock, alone, now_ns);

@@ -187,6 +187,25 @@ TEST(part__what_it_brought_is_read_and_earns)
     cache_free(c);
 }
 
+/* Another thread's read waits for the drive: the part comes all the same, and costs both. */
+TEST(part__beside_other_reads)
+{
+    static uint8_t buf[PIECE];
+    int rd;
+    Cache *c = make_paid(2, &rd);
+    uint64_t spent = stats(c).extent_spent_ns, parts = stats(c).extents;
+    CacheCall other;
+    cache_read_start(&other, c, rd, 40 * PIECE, buf, PIECE, w.now_ns);
+    assert_int_equal(other.need, CACHE_JOB);
+    assert_int_equal(do_read(c, rd, 19 * PIECE, PIECE), PIECE);
+    /* Nothing is known of parts yet: as long as a read. */
+    assert_in_range(stats(c).extent_spent_ns - spent, 7 * MS, 8 * MS);
+    idle(c, 0);
+    assert_int_equal(stats(c).extents, parts + 1);
+    assert_int_equal(finish(c, &other), PIECE);
+    cache_free(c);
+}
+
 TEST(part__none_before_reads_have_paid_for_it)
 {
     int rd;
@@ -316,6 +335,19 @@ TEST(part__not_for_reads_in_order)
             (void)do_read(c, rd, i * PIECE, PIECE);
             background(c);
         }
+    assert_int_equal(stats(c).extents, 0);
+    cache_free(c);
+}
+
+/* Nor for what is read once. */
+TEST(part__not_for_reads_of_once)
+{
+    int rd;
+    CacheCall call;
+    Cache *c = make_paid(2, &rd);
+    cache_advise_start(&call, c, rd, 0, BYTES, DODO_CADVISE_NOREUSE, w.now_ns);
+    assert_int_equal(finish(c, &call), 0);
+    assert_reads(c, rd, 19);
     assert_int_equal(stats(c).extents, 0);
     cache_free(c);
 }
