@@ -117,6 +117,8 @@ class Evaluation:
         stages = [cells for n in range(1, self.options.repeat + 1) for cells in self.missing(n).values()]
         todo = sum(plan.expected_s(c, s) for cells in stages for c, systems in cells for s in systems)
         todo *= self.took / self.expected_done if self.expected_done else 1.2
+        if not self.results.data["mined"] and any(c.stage.app == "dmine" for cells in stages for c, _ in cells):
+            todo += plan.MINER_S * self.transactions
         return todo + (self.calibration_s * (2 + todo / quiet.WINDOW_S) if todo else 0)
 
     def all(self):
@@ -253,7 +255,7 @@ def options_of(argv):
 
 
 def chosen_cells(options):
-    profiles = [p for word in options.profile or ("paper", "today") for p in plan.PROFILE_WORDS[word]]
+    profiles = [p for word in options.profile or plan.PROFILE_WORDS for p in plan.PROFILE_WORDS[word]]
     cells = plan.cells(profiles, options.time_scale, options.size_scale, not options.quick)
     return [c for c in cells if not options.only or any(word in c.key for word in options.only)]
 
@@ -281,7 +283,8 @@ def run_all(options, results, cells):
 
 def main(argv):
     options = options_of(argv)
-    settings = {"time_scale": options.time_scale, "size_scale": options.size_scale, "repeat": options.repeat}
+    settings = {"time_scale": options.time_scale, "size_scale": options.size_scale, "repeat": options.repeat,
+                "version": plan.VERSION}
     cells = chosen_cells(options)
     if not cells:
         sys.exit("evaluate: --only leaves nothing")

@@ -13,11 +13,13 @@ sys.path.insert(0, os.path.join(TOP, "scripts/lib"))
 # pylint: disable=wrong-import-position
 import evaluate_check as check
 import evaluate_ideal as ideal
+import evaluate_lu as lu
 import evaluate_plan as plan
 import evaluate_plot as plot
 import evaluate_quiet as quiet
 import evaluate_report as report
 import evaluate_targets as judge
+import testbed_model as model
 
 K, M = 1 << 10, 1 << 20
 # Random 8K in 10 ms, 32K in 13 ms; 4 MB/s one after the other; the network 8 MB/s after 1 ms.
@@ -62,6 +64,25 @@ class Plan(unittest.TestCase):
         cell = next(c for c in plan.cells(["today-1g"], 20, 24, False) if c.name == "lu")
         self.assertEqual(cell.runs(), ("dodo",))
         self.assertEqual(judge.disk_key(cell, 2), "today-10g/lu@1/lu/disk/2")
+
+    def test_only_lu_and_dmine_are_run_on_the_hypothetical_disk(self):
+        cells = plan.cells(["paper-large"], 20, 64, True)
+        self.assertEqual([c.name for c in cells], ["dmine", "lu"])
+        for size, mb_s in ((8 * K, 0.57), (32 * K, 1.56)):  # the paper's own figures
+            for name in ("paper", "paper-large"):
+                self.assertAlmostEqual(model.random_per_s(model.disk(name), size, 1) * size / 1e6, mb_s, places=2)
+        self.assertEqual([model.disk(d)["bandwidth"] for d in ("paper", "paper-large")], [7.75e6, 4.1e6])
+
+    def test_lu_computes_for_what_the_paper_leaves_of_its_time(self):
+        stage = plan.Stage(plan.PROFILES["paper"], "lu", 1, 1)
+        seconds = lu.traffic(plan.LU_ORDER, plan.LU_SLAB).operations / plan.lu_rate(stage)
+        self.assertAlmostEqual(seconds / (0.76 * 6 * 3600), 1, places=3)
+
+    def test_lu_has_room_for_its_slabs_at_every_size(self):
+        for size in (1, 4, 64):
+            stage = plan.Stage(plan.PROFILES["paper"], "lu", 10, plan.lu_size(size))
+            slabs = 3 * plan.lu_shape(size)[0] * plan.LU_SLAB * 8
+            self.assertEqual(stage.memory("disk"), 128 * M // size + 2 * M + slabs)
 
 
 class Ideal(unittest.TestCase):
