@@ -20,6 +20,7 @@ from evaluate_stage import Failed, Testbed, prepare, processor_ticks, run_cell, 
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 RIGHT = "checked"
+MARGIN = 512 << 20  # of memory and of files, beside what is known to be needed
 
 
 def say(text):
@@ -260,18 +261,29 @@ def chosen_cells(options):
     return [c for c in cells if not options.only or any(word in c.key for word in options.only)]
 
 
-def work_directory():
-    """Where data and testbed are: in memory, if there is much of it, so that the model is the only disk."""
+def available_bytes():
+    with open("/proc/meminfo", encoding="utf-8") as f:
+        return next(int(line.split()[1]) << 10 for line in f if line.startswith("MemAvailable:"))
+
+
+def work_directory(size):
+    """Where data and testbed are: in memory, if there is enough of it, so that the model is the only disk."""
+    files, memory = plan.file_bytes(size) + MARGIN, plan.memory_bytes(size) + MARGIN
+    if available_bytes() < memory:
+        sys.exit(f"evaluate: it takes {memory / plan.G:.1f} GiB of memory: give a larger --size-scale")
     place = "/dev/shm"
-    if not os.access(place, os.W_OK) or shutil.disk_usage(place).free < 4 << 30:
-        place = None
+    if not os.access(place, os.W_OK) or shutil.disk_usage(place).free < files or available_bytes() < files + memory:
+        place = tempfile.gettempdir()
+        if shutil.disk_usage(place).free < files:
+            sys.exit(f"evaluate: its files take {files / plan.G:.1f} GiB, which neither memory nor {place} has: give a "
+                     "larger --size-scale")
     return tempfile.TemporaryDirectory(prefix="dodo-evaluate.", dir=place)
 
 
 def run_all(options, results, cells):
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda n, _: sys.exit(128 + n))
-    with work_directory() as work:
+    with work_directory(options.size_scale) as work:
         try:
             return Evaluation(options, cells, results, work).all()
         except quiet.Refused as error:

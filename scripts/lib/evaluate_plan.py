@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, field
 
 import testbed_model
+from evaluate_lu import traffic
 
 VERSION = 2  # of what is run, and how: figures of another one are no figures of the same
 K, M, G = 1 << 10, 1 << 20, 1 << 30
@@ -195,7 +196,8 @@ def in_turn(items, repetition):
 
 RANDOM_S = {8 * K: 14.37e-3, 32 * K: 20.7e-3}
 CLOUD_S = {8 * K: 0.45e-3, 32 * K: 0.6e-3}
-MINER_S = 32e-6  # the other miner, of a transaction
+LU_MACHINE_FLOPS = 10e9  # what a core of today computes at least, with the library for it
+MINER_S, MINER_BYTES = 32e-6, 350  # the other miner, of a transaction
 
 
 def expected_s(cell, system):
@@ -204,7 +206,8 @@ def expected_s(cell, system):
     paper, rate = stage.profile.timed, testbed_model.disk(stage.profile.disk, stage.time)["bandwidth"]
     extra = 1.5
     if stage.app == "lu":
-        return (LU_SECONDS / stage.size**1.5 / stage.time if paper else 8) + 3
+        moved = traffic(lu_shape(stage.size)[0], LU_SLAB)
+        return moved.operations / (lu_rate(stage) or LU_MACHINE_FLOPS) + (moved.read + moved.written) / rate + 5
     if stage.app == "dmine":
         return 8 * G / stage.size / rate * (0.7 if system == "second" else 1) + extra
     requests = ITERATIONS * cell.data / cell.request
@@ -214,3 +217,15 @@ def expected_s(cell, system):
     elif system == "dodo":
         one *= 0.4
     return requests * (one + (COMPUTE_S / stage.time if paper else 0)) + extra
+
+
+# ---- how much room it takes ------------------------------------------------------------------------
+
+def file_bytes(size):
+    """Of the data of all runs: 1 and 2 GB, the transactions, a matrix on each of two hosts."""
+    return int((4 * G + 2 * LU_ORDER**2 * 8) / size)
+
+
+def memory_bytes(size):
+    """Of the hosts, and of the other miner."""
+    return int((HOSTS * POOL + 2 * MEMORY + TRANSACTIONS * MINER_BYTES) / size)
