@@ -4,6 +4,7 @@ from evaluate_plan import PROFILES
 from plot import axis, legend, line, panel, picture, text
 
 BAR, GAP, HEIGHT, LEFT, TOP, BELOW = 14, 12, 190, 46, 30, 104
+TITLE_CHARACTER = 7  # the width of one, about
 DODO, IDEAL, PAPER = "#c1121f", "#9aa5b1", "#1f6fb4"
 
 
@@ -48,7 +49,8 @@ def svg(table):
         mine = [r for r in table if r.cell.stage.profile == profile]
         if mine:
             panels.append(speedups(profile.title, mine))
-    width = LEFT + max([w for _, w in panels], default=0) + 150
+    titles = [TITLE_CHARACTER * len(r.cell.stage.profile.title) for r in table]
+    width = LEFT + max([w for _, w in panels] + titles, default=0) + 150
     height = len(panels) * (TOP + HEIGHT + BELOW) + 10
     out = []
     for i, (drawn, _) in enumerate(panels):
