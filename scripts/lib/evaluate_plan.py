@@ -29,11 +29,11 @@ LU_FLOPS = 2 / 3 * LU_ORDER**3 / (LU_SECONDS * (1 - LU_IO_SHARE))  # a second
 SUPPORT = "0.01"
 SEED = 1
 # What the programs themselves take of memory, whatever the size of the data, the kernel's tables for
-# them included [bytes]; of lu besides its slabs. And what Dodo's libraries take besides, with some room
-# for the kernel to read in.
+# them included; of lu besides its slabs. And what Dodo's libraries take in them, without their cache.
+# Measured: more would be memory for data, which at small sizes is much beside the paper's share. [bytes]
 PROGRAM = {"synthetic": 1600 * K, "dmine": 2600 * K, "lu": 2 * M}
 LU_SLABS_HELD = 3
-LIBRARY = 4 * M
+LIBRARY = {"synthetic": 2100 * K, "dmine": 2700 * K, "lu": 900 * K}
 # dmine's computing is this machine's own, whatever T is. With a slower disk and link it has the
 # small share of the time that it has where disks are slow beside processors.
 DMINE_SLOWER = 4
@@ -99,7 +99,7 @@ class Stage:
     def memory(self, system):
         """The paper's share, and beside it what the program takes for itself."""
         slabs = LU_SLABS_HELD * lu_shape(self.size)[0] * LU_SLAB * 8 if self.app == "lu" else 0
-        extra = LIBRARY if system == "dodo" else 0
+        extra = LIBRARY[self.app] if system == "dodo" else 0
         return self.bytes_of(MEMORY) + PROGRAM[self.app] + slabs + extra
 
     def up_options(self):

@@ -86,6 +86,12 @@ class Plan(unittest.TestCase):
             slabs = 3 * plan.lu_shape(size)[0] * plan.LU_SLAB * 8
             self.assertEqual(stage.memory("disk"), 128 * M // size + 2 * M + slabs)
 
+    def test_both_hosts_have_the_same_memory_for_data(self):
+        for cell in plan.cells(list(plan.PROFILES), 20, 64, False):
+            stage = cell.stage
+            self.assertEqual(stage.memory("dodo") - stage.memory("disk"), plan.LIBRARY[stage.app])
+            self.assertLess(plan.LIBRARY[stage.app], 3 * M)
+
 
 def cell_of(name, size=64, time=20, profile="paper"):
     return next(c for c in plan.cells([profile], time, size, False) if c.name == name)
