@@ -33,7 +33,7 @@ SEED = 1
 # Measured: more would be memory for data, which at small sizes is much beside the paper's share. [bytes]
 PROGRAM = {"synthetic": 1600 * K, "dmine": 2600 * K, "lu": 2 * M}
 LU_SLABS_HELD = 3
-LIBRARY = {"synthetic": 2100 * K, "dmine": 2700 * K, "lu": 900 * K}
+LIBRARY = {"synthetic": 2100 * K, "dmine": 2700 * K, "lu": 2100 * K}
 # dmine's computing is this machine's own, whatever T is. With a slower disk and link it has the
 # small share of the time that it has where disks are slow beside processors.
 DMINE_SLOWER = 4
