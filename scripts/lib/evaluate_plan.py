@@ -29,11 +29,13 @@ LU_FLOPS = 2 / 3 * LU_ORDER**3 / (LU_SECONDS * (1 - LU_IO_SHARE))  # a second
 SUPPORT = "0.01"
 SEED = 1
 # What the programs themselves take of memory, whatever the size of the data, the kernel's tables for
-# them included; of lu besides its slabs. And what Dodo's libraries take in them, without their cache.
-# Measured: more would be memory for data, which at small sizes is much beside the paper's share. [bytes]
+# them included; of lu besides its slabs. And what Dodo's libraries take in them, without their cache,
+# and for each region. Measured: more would be memory for data, which at small sizes is much beside the
+# paper's share, and with less the kernel ends them. [bytes]
 PROGRAM = {"synthetic": 1600 * K, "dmine": 2600 * K, "lu": 2 * M}
 LU_SLABS_HELD = 3
-LIBRARY = {"synthetic": 2100 * K, "dmine": 2700 * K, "lu": 2100 * K}
+LIBRARY = {"synthetic": 1200 * K, "dmine": 2000 * K, "lu": 1900 * K}
+LIBRARY_REGION = 15 * K
 # dmine's computing is this machine's own, whatever T is. With a slower disk and link it has the
 # small share of the time that it has where disks are slow beside processors.
 DMINE_SLOWER = 4
@@ -76,6 +78,7 @@ class Stage:
     app: str
     time: float
     size: float
+    data: int = G  # that synthetic benchmarks read, the paper's bytes; their stages differ in memory
 
     @property
     def name(self):
@@ -96,10 +99,17 @@ class Stage:
             size //= 2
         return size
 
+    def regions(self):
+        """As many as the program opens, at most."""
+        if self.app == "lu":
+            order, files = lu_shape(self.size)
+            return order // LU_SLAB * files
+        return -(-data_bytes(self.data, self.size) // self.region())
+
     def memory(self, system):
         """The paper's share, and beside it what the program takes for itself."""
         slabs = LU_SLABS_HELD * lu_shape(self.size)[0] * LU_SLAB * 8 if self.app == "lu" else 0
-        extra = LIBRARY[self.app] if system == "dodo" else 0
+        extra = LIBRARY[self.app] + self.regions() * LIBRARY_REGION if system == "dodo" else 0
         return self.bytes_of(MEMORY) + PROGRAM[self.app] + slabs + extra
 
     def up_options(self):
@@ -159,12 +169,13 @@ def data_bytes(full, size):
     return max(256 * K, int(full / size) // (256 * K) * 256 * K)
 
 
-def synthetic_cells(stage):
+def synthetic_cells(profile, time, size):
     for data in (G, 2 * G):
+        stage = Stage(profile, "synthetic", time, size, data)
         for request in (8 * K, 32 * K):
             for pattern in PATTERNS:
                 name = f"{pattern} {request // K}K {data // G}G"
-                yield Cell(stage, name, pattern=pattern, request=request, data=data_bytes(data, stage.size))
+                yield Cell(stage, name, pattern=pattern, request=request, data=data_bytes(data, size))
 
 
 def cells(profiles, time, size, check_scale):
@@ -174,7 +185,7 @@ def cells(profiles, time, size, check_scale):
         profile = PROFILES[name]
         t = time if profile.timed else 1
         slower = max(1, t / DMINE_SLOWER)
-        made = list(synthetic_cells(Stage(profile, "synthetic", t, size)))
+        made = list(synthetic_cells(profile, t, size))
         made.append(Cell(Stage(profile, "dmine", slower, size), "dmine", ("disk", "first", "second")))
         made.append(Cell(Stage(profile, "lu", t, lu_size(size)), "lu"))
         result += [c for c in made if c.stage.app in profile.apps]

@@ -86,11 +86,11 @@ class Plan(unittest.TestCase):
             slabs = 3 * plan.lu_shape(size)[0] * plan.LU_SLAB * 8
             self.assertEqual(stage.memory("disk"), 128 * M // size + 2 * M + slabs)
 
-    def test_both_hosts_have_the_same_memory_for_data(self):
-        for cell in plan.cells(list(plan.PROFILES), 20, 64, False):
-            stage = cell.stage
-            self.assertEqual(stage.memory("dodo") - stage.memory("disk"), plan.LIBRARY[stage.app])
-            self.assertLess(plan.LIBRARY[stage.app], 3 * M)
+    def test_dodo_s_host_has_more_by_what_its_libraries_take_and_no_more(self):
+        for name, regions in (("random 8K 1G", 64), ("random 8K 2G", 128), ("dmine", 64), ("lu", 16)):
+            stage = cell_of(name).stage
+            self.assertEqual(stage.regions(), regions, name)
+            self.assertEqual(stage.memory("dodo") - stage.memory("disk"), plan.LIBRARY[stage.app] + regions * 15 * K)
 
 
 def cell_of(name, size=64, time=20, profile="paper"):
