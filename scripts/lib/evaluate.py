@@ -16,7 +16,7 @@ import evaluate_check
 import evaluate_plan as plan
 import evaluate_quiet as quiet
 import evaluate_report
-from evaluate_stage import Failed, Testbed, prepare, processor_ticks, run_cell, shown
+from evaluate_stage import Failed, Stops, Testbed, prepare, processor_ticks, run_cell, shown
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 RIGHT = "checked"
@@ -177,7 +177,8 @@ class Evaluation:
             start, before = time.monotonic(), processor_ticks()
             key, expected = cell.run_key(system, repetition), plan.expected_s(cell, system)
             try:
-                run = run_cell(testbed, cell, system, self.transactions, 60 + 20 * expected)
+                with Stops() as stops:
+                    run = run_cell(testbed, cell, system, self.transactions, 60 + 20 * expected)
                 wrong = evaluate_check.check(cell, system, run, self.mined(testbed, cell))
                 if wrong:
                     raise Failed(wrong)
@@ -190,6 +191,7 @@ class Evaluation:
             run["load"] = os.getloadavg()[0]
             run["at"] = now()
             run["stolen"] = quiet.stolen_share(before, processor_ticks())
+            run["stopped"] = round(stops.longest_s, 3)
             self.watch.ran(key, run)
             self.expected_done += expected
             self.took += time.monotonic() - start
@@ -214,6 +216,8 @@ class Evaluation:
             f"{round(100 * run[k + '_bytes'] / all_bytes)} % {k}" for k in ("local", "remote", "file")) + "; "
         if run["stolen"] > quiet.TOLERANCE:
             places += f"this machine's host took {100 * run['stolen']:.0f} % of the processors' time; "
+        if run["stopped"] > quiet.STOPPED_S:
+            places += f"stopped for {run['stopped']:.1f} s; "
         left = self.left_s()
         say(f"  {repetition}/{self.repetitions(cell)} {cell.key:<38} {system:<6} {run['seconds']:8.2f} s; {places}"
             f"{RIGHT}; {int(left // 60)} min {int(left % 60):02d} s left")

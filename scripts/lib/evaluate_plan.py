@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import testbed_model
 from evaluate_lu import traffic
 
-VERSION = 2  # of what is run, and how: figures of another one are no figures of the same
+VERSION = 3  # of what is run, and how: figures of another one are no figures of the same
 K, M, G = 1 << 10, 1 << 20, 1 << 30
 HOSTS = 12
 # The paper's 5.1: pool of each host, the program's cache, the memory of its host.

@@ -7,6 +7,7 @@ TOLERANCE = 0.2   # so far may a calibration be off; so much of the processors m
 REPEATS = 5       # of a calibration that is off, with --strict
 PAUSE_S = 15      # before each of them
 WINDOW_S = 120    # between two calibrations, if a program ends then
+STOPPED_S = 0.5   # so long may this process not run while a program does: it, or all, was stopped
 LOAD = 3          # a core; on a machine that has nothing else to do, and is kept awake, at most about two
 
 
@@ -139,7 +140,7 @@ class Watch:
         runs, bad = self.data["runs"], []
         for key, old in self.before.items():
             run = runs[key]
-            run["quiet"] = well and run["stolen"] <= TOLERANCE
+            run["quiet"] = well and run["stolen"] <= TOLERANCE and run["stopped"] <= STOPPED_S
             if not run["quiet"]:
                 bad.append(key)
                 if old and old["quiet"]:  # only what came before another was to be repeated
@@ -171,6 +172,9 @@ def verdict(results):
     stolen = max((r["stolen"] for r in runs.values()), default=0)
     if stolen > TOLERANCE:
         reasons.append(f"its host took up to {100 * stolen:.0f} % of the processors' time from a run")
+    stopped = max((r["stopped"] for r in runs.values()), default=0)
+    if stopped > STOPPED_S:
+        reasons.append(f"everything was stopped for up to {stopped:.1f} s in a run")
     if marked:
         reasons.append(f"of {len(runs)} runs {len(marked)} were measured then, and have a * in the tables")
     elif bad:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 from evaluate_plan import CACHE, ITERATIONS, LU_SLAB, SEED, SUPPORT, lu_rate, lu_shape
 
@@ -45,6 +46,27 @@ def processor_ticks():
     """How the processors' time was spent until now; evaluate_quiet.stolen_share takes two of these."""
     with open("/proc/stat", encoding="utf-8") as f:
         return [int(word) for word in f.readline().split()[1:]]
+
+
+class Stops:
+    """How long this process did not run at most, while the with statement lasts."""
+    TICK_S = 0.05
+
+    def __enter__(self):
+        self.longest_s, self.over = 0.0, threading.Event()
+        self.thread = threading.Thread(target=self.look, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+    def look(self):
+        before = time.monotonic()
+        while not self.over.wait(self.TICK_S):
+            now = time.monotonic()
+            self.longest_s, before = max(self.longest_s, now - before - self.TICK_S), now
 
 
 class Testbed:

@@ -35,7 +35,7 @@ def synthetic(seconds, pattern="random", local=0, remote=0, file=0, compute=2.0,
     return {"seconds": seconds, "read_seconds": seconds - compute, "pattern": pattern, "request_bytes": 8 * K,
             "size_bytes": size, "requests": (local + remote + file) // (8 * K), "local_bytes": local,
             "remote_bytes": remote, "file_bytes": file, "verified_bytes": local + remote + file,
-            "wrong_bytes": 0, "errors": 0, "regions_failed": 0, "load": 0.5, "quiet": True, "tries": 1, "stolen": 0.01}
+            "wrong_bytes": 0, "errors": 0, "regions_failed": 0, "load": 0.5, "quiet": True, "tries": 1, "stolen": 0.01, "stopped": 0}
 
 
 class Plan(unittest.TestCase):
@@ -228,9 +228,9 @@ class Machine:
     def calibrate(self):
         self.watch.calibrate(Stage, lambda: "now")
 
-    def ran(self, *keys, stolen=0.0, seconds=1):
+    def ran(self, *keys, stolen=0.0, seconds=1, stopped=0.0):
         for key in keys:
-            self.watch.ran(key, {"seconds": seconds, "stolen": stolen})
+            self.watch.ran(key, {"seconds": seconds, "stolen": stolen, "stopped": stopped})
 
     def wanted(self, *keys, again=1):
         return [k for k in keys if self.watch.wanted(k, again)]
@@ -299,6 +299,14 @@ class Quiet(unittest.TestCase):
         self.assertAlmostEqual(quiet.stolen_share(ticks, later), 0.5)
         self.assertEqual(quiet.stolen_share(ticks, ticks), 0)
 
+    def test_a_run_that_was_stopped_is_run_again(self):
+        machine = Machine(LINES, LINES)
+        machine.calibrate()
+        machine.ran("a", stopped=0.1)
+        machine.ran("b", stopped=2.0)
+        machine.calibrate()
+        self.assertEqual(machine.wanted("a", "b"), ["b"])
+
     def test_a_good_run_is_not_replaced_by_a_bad_one(self):
         machine = Machine(LINES, LINES, SLOW)
         machine.calibrate()
@@ -306,7 +314,8 @@ class Quiet(unittest.TestCase):
         machine.calibrate()
         machine.ran("first", seconds=9)
         machine.calibrate()
-        self.assertEqual(machine.data["runs"]["first"], {"seconds": 3, "stolen": 0.0, "quiet": True, "tries": 2})
+        self.assertEqual(machine.data["runs"]["first"], {"seconds": 3, "stolen": 0.0, "stopped": 0.0,
+                                                         "quiet": True, "tries": 2})
 
     def test_what_an_interrupted_evaluation_left_without_a_verdict_is_run_again(self):
         machine = Machine(LINES, LINES)
@@ -395,12 +404,12 @@ class Check(unittest.TestCase):
 
 def dmine_run(seconds):
     return {"seconds": seconds, "pass_seconds": [seconds / 2] * 2, "pass_read_seconds": [seconds / 2 - 0.1] * 2,
-            "local_bytes": 0, "remote_bytes": 0, "file_bytes": 32 * M, "load": 0.5, "quiet": True, "stolen": 0}
+            "local_bytes": 0, "remote_bytes": 0, "file_bytes": 32 * M, "load": 0.5, "quiet": True, "stolen": 0, "stopped": 0}
 
 
 def lu_run(seconds, share=0.24):
     return {"seconds": seconds, "io_share": share, "compute_seconds": 1.0, "local_bytes": 1, "remote_bytes": 0,
-            "file_bytes": 9, "load": 0.5, "quiet": True, "stolen": 0}
+            "file_bytes": 9, "load": 0.5, "quiet": True, "stolen": 0, "stopped": 0}
 
 
 def run_of(cell, seconds):
@@ -571,6 +580,8 @@ class Report(unittest.TestCase):
             run["load"] = 6.1
         self.assertEqual(quiet.verdict(self.results), "Not a quiet machine: other programs ran beside all of it (the "
                          "load average is 6.1 on 2 cores).")
+        self.results["runs"][self.cells[0].run_key("disk", 1)].update(quiet=False, stopped=2.04)
+        self.assertIn("everything was stopped for up to 2.0 s in a run; of ", quiet.verdict(self.results))
 
     def test_a_section_is_replaced_and_nothing_else(self):
         with tempfile.TemporaryDirectory() as work:
