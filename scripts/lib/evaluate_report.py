@@ -112,8 +112,8 @@ def sections(results, cells):
     if said:
         made.append(("What the paper says of its Figures 7 and 8", ("of", "the paper says", "here", ""), said))
     if alone:
-        made.append(("The disk alone, as the calibration predicts it", ("run", "predicted, s", "measured, s", "off by", "ideal, predicted"),
-                     alone))
+        made.append(("The disk alone, as the calibration predicts it",
+                     ("run", "predicted, s", "measured, s", "off by", "ideal, predicted"), alone))
     scaled = scale_rows(table)
     if scaled:
         made.append(("The same at another time scale", ("run", "speedup", "ideal", "of ideal"), scaled))
