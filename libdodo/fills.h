@@ -31,8 +31,8 @@ typedef struct FillItem {
 void client_fill_read(Client *c, FillItem *item, size_t count);
 /* Offers all of it. False: there is no room for it in the queue. */
 bool client_fill_put(Client *c, FillItem *item);
-/* Under the lock: an item that was put is over for all copies. It stays the caller's. True: somebody
- * waits for such, and is to be woken. */
+/* Under the lock: an item that was put is over for all copies. It stays the caller's. True:
+ * somebody waits for such, and is to be woken. */
 bool client_fill_gone(Client *c, const FillItem *item);
 /* Under the lock: @item, with room for as many bytes, is for [start, end) of the region, which is
  * active, and for its other copy. False: there is no room for it in the queue. */
