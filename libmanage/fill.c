@@ -40,9 +40,16 @@ uint64_t fill_idle_ns(const FillClock *f, uint64_t alone_ns, uint64_t now_ns)
     return idled >= max_u64(2 * f->gap_ns, alone_ns) ? idled : sub_u64(f->gap_ns, idled);
 }
 
+/* As whole numbers have it; what exceeds any time and any file is as good as no limit. */
+static uint64_t whole(double n)
+{
+    const double most = (double)(1ull << 62);
+    return n < most ? (uint64_t)n : 1ull << 62;
+}
+
 static uint64_t bytes_ns(const FillClock *f, uint64_t bytes)
 {
-    return (uint64_t)((double)f->mib_ns * (double)bytes / (1 << 20));
+    return whole((double)f->mib_ns * (double)bytes / (1 << 20));
 }
 
 /* Nearby the head passes over what lies between. */
@@ -59,7 +66,7 @@ uint64_t fill_takes_ns(const FillClock *f, uint64_t far, uint64_t bytes, uint64_
 uint64_t fill_fits(const FillClock *f, uint64_t far, uint64_t alone_ns, uint64_t ns)
 {
     uint64_t left = sub_u64(ns, way_ns(f, far, alone_ns));
-    return (uint64_t)((double)left / (double)f->mib_ns * (1 << 20)) / CACHE_BLOCK * CACHE_BLOCK;
+    return whole((double)left / (double)f->mib_ns * (1 << 20)) / CACHE_BLOCK * CACHE_BLOCK;
 }
 
 uint64_t fill_busy_ns(const FillClock *f, uint64_t now_ns)
@@ -80,7 +87,7 @@ void fill_over(FillClock *f, uint64_t bytes, uint64_t now_ns)
     f->busy = false;
     if (bytes == 0)
         return;
-    uint64_t mib = max_u64((uint64_t)((double)took * (1 << 20) / (double)bytes), 1);
+    uint64_t mib = max_u64(whole((double)took * (1 << 20) / (double)bytes), 1);
     if (f->mib_ns) /* one that waited for something else is no rule */
         mib = f->mib_ns - f->mib_ns / MIB_WEIGHT + min_u64(mib, 2 * f->mib_ns) / MIB_WEIGHT;
     f->mib_ns = mib;
@@ -145,7 +152,7 @@ static void earn(Cache *c, const CacheJob *job, uint64_t ns)
 {
     uint64_t bytes = brought_take(c, job->region, job->offset, job->offset + job->len);
     uint64_t saved = sub_u64(cost_of(&job->region->ways->cost[COST_FILE], job->len), ns);
-    c->fill.ledger.earned_ns += (uint64_t)((double)saved * (double)bytes / (double)job->len);
+    c->fill.ledger.earned_ns += whole((double)saved * (double)bytes / (double)job->len);
 }
 
 /* A read took @ns, and usually takes @usual_ns; a part was being read for @beside_ns of that. Reads

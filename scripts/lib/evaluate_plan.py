@@ -30,11 +30,11 @@ SUPPORT = "0.01"
 SEED = 1
 # What the programs themselves take of memory, whatever the size of the data, the kernel's tables for
 # them included; of lu besides its slabs. And what Dodo's libraries take in them, without their cache,
-# and for each region. Measured: more would be memory for data, which at small sizes is much beside the
-# paper's share, and with less the kernel ends them. [bytes]
+# with a part of a file that is filled, and for each region. Measured: more would be memory for data,
+# which at small sizes is much beside the paper's share, and with less the kernel ends them. [bytes]
 PROGRAM = {"synthetic": 1600 * K, "dmine": 2600 * K, "lu": 2 * M}
 LU_SLABS_HELD = 3
-LIBRARY = {"synthetic": 1200 * K, "dmine": 2000 * K, "lu": 1900 * K}
+LIBRARY = {"synthetic": 1500 * K, "dmine": 2300 * K, "lu": 3000 * K}
 LIBRARY_REGION = 15 * K
 # dmine's computing is this machine's own, whatever T is. With a slower disk and link it has the
 # small share of the time that it has where disks are slow beside processors.

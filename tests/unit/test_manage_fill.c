@@ -76,6 +76,17 @@ TEST(part__that_waited_is_no_rule)
     assert_true(f.mib_ns <= 7 * MS);
 }
 
+/* Whatever came out of the clock. */
+TEST(part__of_extremes)
+{
+    FillClock f = {.mib_ns = 1};
+    assert_true(fill_fits(&f, 0, 8 * MS, UINT64_MAX) >= 1ull << 61);
+    assert_int_equal(fill_takes_ns(&f, UINT64_MAX, 0, 8 * MS), 8 * MS);
+    f.mib_ns = UINT64_MAX;
+    assert_int_equal(fill_fits(&f, 0, 8 * MS, NS_PER_S), 0);
+    assert_true(fill_takes_ns(&f, 0, UINT64_MAX, 8 * MS) >= 1ull << 62);
+}
+
 TEST(paid_parts__take_no_longer_than_a_read)
 {
     assert_int_equal(fill_paid_bytes(64 * K, MS / 3, 8 * MS, M), 128 * K);
