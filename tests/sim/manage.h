@@ -200,6 +200,7 @@ struct User {
     enum UserStep step;
     unsigned depth;      /* of what runs beside a copy */
     uint64_t reads_ns;   /* that its calls' reads took */
+    bool asked;          /* for a part, which is not taken yet: the ledger was looked at then */
     uint64_t kill_after; /* steps */
     uint64_t clock_offset_ns;
     SimRng rng;

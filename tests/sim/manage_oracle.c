@@ -392,7 +392,10 @@ void truth_job_begin(UserThread *t)
     User *u = t->user;
     const CacheConfig *cfg = &u->m->p.cache;
     struct manage_stats st;
-    if (t->job->kind != CACHE_FILL)
+    bool looked = t->job->kind == CACHE_FILL && u->asked;
+    if (t->job->kind == CACHE_ASK || t->job->kind == CACHE_FILL)
+        u->asked = t->job->kind == CACHE_ASK;
+    if ((t->job->kind != CACHE_ASK && t->job->kind != CACHE_FILL) || looked)
         return;
     cache_stats(u->cache, &st);
     if (st.extent_spent_ns > u->reads_ns * cfg->spend_percent / 100 + st.extent_earned_ns)
