@@ -45,6 +45,7 @@ bool program_kept(Process *p, const Desc *d, const Stamp *stamp, bool *ret_other
 static void note_retained(Process *p, Desc *d)
 {
     d->stamp = simfs_stamp(d->file);
+    d->settled = simfs_stamp_settled(d->file);
     d->retained = d->stale = false;
     d->leased = simfs_lease(d->file);
     if (d->leased && (d->flags & DODO_RETAIN) && !program_stripes(p->world, d))

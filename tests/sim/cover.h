@@ -27,6 +27,8 @@
     X(READS_VECTOR, 1, "mread: over several buffers")                                   \
     X(OFFERS, 1, "mfillv: some")                                                        \
     X(OFFERS_SHORT, 1, "mfillv: a write beside")                                        \
+    X(FILLS_READ, 1, "parts of files that were read to be filled")                      \
+    X(FILLS_READ_SHORT, 1, "... and not whole: a write, or other fills, or the end")    \
     X(DISCARDS, 1, "mdiscard")                                                          \
     X(DRAINS, 1, "hosts taken out of service")                                          \
     X(DRAINS_CANCELLED, 1, "... and put back")                                          \

@@ -105,6 +105,7 @@ enum ProgramOp {
     DO_CARRY, /* a region that is kept on a host which is being drained */
     DO_EXIT,  /* an orderly end, then a new run */
     DO_LEAVE, /* part of it */
+    DO_FILL,  /* some of the offers: the library reads the file */
     DO_COUNT
 };
 

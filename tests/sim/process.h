@@ -26,6 +26,7 @@ typedef struct Desc {
     bool lost, killed_writing;
     bool written;   /* since the opening */
     Stamp stamp;    /* at the opening */
+    bool settled;   /* ... and a later change would have changed it */
     bool must_open; /* nothing excuses a failure */
     bool leased;    /* at the opening: nobody could write the file */
     bool retained;  /* at the opening: a host kept it, with the same stamp, ... */

@@ -102,6 +102,24 @@ static void do_async(Thread *t)
         program_think(t);
 }
 
+/* The library reads that part of the file itself, in whole blocks. */
+static void do_fill(Thread *t)
+{
+    Process *p = t->process;
+    Desc *d = t->desc;
+    uint64_t from = t->offset / WIRE_BLOCK_SIZE * WIRE_BLOCK_SIZE;
+    uint64_t to = (t->offset + t->len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE * WIRE_BLOCK_SIZE;
+    to = min_u64(to, d->len);
+    t->op = DO_FILL;
+    t->len = (size_t)(to - from);
+    story(p->world, "client%u.%u fill rd %d (file %u) [%llu, +%zu)", p->index, t->index, d->rd,
+          d->file->index, (unsigned long long)from, t->len);
+    SimHeap *was = sim_heap_enter(&p->heap);
+    call_fill_start(&t->call, t->channel, d->rd, from, to, process_now(p));
+    thread_begin(t);
+    sim_heap_enter(was);
+}
+
 /* Gives what the file holds now. Nobody else writes there: the range is locked, and the writes of
  * this process go through the library, which must know what they have touched meanwhile. */
 static void do_offer(Thread *t)
@@ -115,6 +133,10 @@ static void do_offer(Thread *t)
     }
     program_begin_on(t, d, DO_OFFER);
     program_choose_piece(t);
+    if (t->offset / WIRE_BLOCK_SIZE % 2 && t->offset < d->len) {
+        do_fill(t);
+        return;
+    }
     uint64_t at = d->offset + t->offset, size = d->file->size;
     size_t full = program_clipped(t);
     t->len = at + full <= size ? full : at < size ? (size_t)(size - at) : 0;

@@ -196,8 +196,9 @@ static void open_over(Thread *t)
             violate(w, "two regions have descriptor %d", d->rd);
 }
 
-/* A region that nothing speaks against must be kept. One that is not may have been evicted this
- * instant, but hardly all of them: check_retained() looks at the sum. */
+/* A region that nothing speaks against must be kept: its file was not written while it was open,
+ * nor within the tick of the clock before. One that is not may have been evicted this instant, but
+ * hardly all of them: check_retained() looks at the sum. */
 static void note_kept(Thread *t)
 {
     World *w = t->process->world;
@@ -206,7 +207,7 @@ static void note_kept(Thread *t)
     bool other = false;
     if (program_stripes(w, d) || !(d->flags & DODO_RETAIN) || (d->flags & DODO_FALLBACK) ||
         d->written || d->lost || t->call.result < 0 || t->injected || !d->file->fs->config.honest ||
-        !simfs_stamp_settled(d->file) || !d->leased || !simfs_lease(d->file) ||
+        !d->settled || !simfs_stamp_settled(d->file) || !d->leased || !simfs_lease(d->file) ||
         memcmp(&now, &d->stamp, sizeof now) != 0)
         return;
     if (program_kept(t->process, d, &now, &other))
@@ -260,6 +261,16 @@ static void offer_over(Thread *t)
         violate(w, "mfillv of %zu bytes gave %zd (errno %d)", t->len, c->result, c->error);
     if (c->result < 0 && !(t->desc->flags & DODO_FALLBACK) && !program_stripes(w, t->desc))
         check_lost(t, "mfillv");
+}
+
+static void fill_over(Thread *t)
+{
+    World *w = t->process->world;
+    const Call *c = &t->call;
+    cover(w, COVER_FILLS_READ);
+    cover_add(w, COVER_FILLS_READ_SHORT, c->result >= 0 && (size_t)c->result < t->len);
+    if (c->result > (ssize_t)t->len || (c->result < 0 && c->error != ENOMEM))
+        violate(w, "a fill of %zu bytes gave %zd (errno %d)", t->len, c->result, c->error);
 }
 
 static void discard_over(Thread *t)
@@ -376,12 +387,13 @@ void program_call_over(Thread *t)
     static void (*const over[DO_COUNT])(Thread *) = {
         [DO_OPEN] = open_over,   [DO_READ] = read_over,       [DO_WRITE] = write_over,
         [DO_CLOSE] = close_over, [DO_SYNC] = sync_over,       [DO_BAD] = bad_over,
-        [DO_OFFER] = offer_over, [DO_DISCARD] = discard_over, [DO_CARRY] = program_carry_over};
+        [DO_OFFER] = offer_over, [DO_DISCARD] = discard_over, [DO_CARRY] = program_carry_over,
+        [DO_FILL] = fill_over};
     static const char *const names[DO_COUNT] = {
         [DO_OPEN] = "mopen",   [DO_READ] = "mread",   [DO_WRITE] = "mwrite",
         [DO_CLOSE] = "mclose", [DO_SYNC] = "msync",   [DO_LEAVE] = "leave",
         [DO_BAD] = "bad call", [DO_OFFER] = "mfillv", [DO_DISCARD] = "mdiscard",
-        [DO_CARRY] = "carry"};
+        [DO_CARRY] = "carry",  [DO_FILL] = "fill"};
     World *w = t->process->world;
     story(w, "client%u.%u %s -> %zd%s%s", t->process->index, t->index, names[t->op], t->call.result,
           t->call.result < 0 ? ": " : "",
