@@ -198,10 +198,11 @@ struct User {
     CacheEnd end;    /* what exit() writes at last */
     bool end_failed; /* the file did not take it */
     enum UserStep step;
-    unsigned depth;      /* of what runs beside a copy */
-    uint64_t reads_ns;   /* that its calls' reads took */
-    bool asked;          /* for a part, which is not taken yet: the ledger was looked at then */
-    uint64_t kill_after; /* steps */
+    unsigned depth;          /* of what runs beside a copy */
+    uint64_t reads_ns;       /* that its calls' reads took */
+    const UserRegion *asked; /* for a part of it, which is not taken yet, ... */
+    uint64_t asked_at;       /* ... from there on: the ledger was looked at then */
+    uint64_t kill_after;     /* steps */
     uint64_t clock_offset_ns;
     SimRng rng;
     SimEnv env;

@@ -386,16 +386,26 @@ static void write_job_over(UserThread *t, UserRegion *r)
     r->must_tell = true;
 }
 
+/* Is a part read unasked from here on? One that the kernel was asked for begins twice. */
+static bool part_begins(UserThread *t)
+{
+    User *u = t->user;
+    const CacheJob *j = t->job;
+    bool asked = j->kind == CACHE_FILL && u->asked == j->file && u->asked_at == j->offset;
+    if (j->kind != CACHE_ASK && j->kind != CACHE_FILL)
+        return false;
+    u->asked = j->kind == CACHE_ASK ? j->file : NULL;
+    u->asked_at = j->offset;
+    return !asked;
+}
+
 /* What is read unasked is paid for by what reads took and what was earned. */
 void truth_job_begin(UserThread *t)
 {
-    User *u = t->user;
+    const User *u = t->user;
     const CacheConfig *cfg = &u->m->p.cache;
     struct manage_stats st;
-    bool looked = t->job->kind == CACHE_FILL && u->asked;
-    if (t->job->kind == CACHE_ASK || t->job->kind == CACHE_FILL)
-        u->asked = t->job->kind == CACHE_ASK;
-    if ((t->job->kind != CACHE_ASK && t->job->kind != CACHE_FILL) || looked)
+    if (!part_begins(t))
         return;
     cache_stats(u->cache, &st);
     if (st.extent_spent_ns > u->reads_ns * cfg->spend_percent / 100 + st.extent_earned_ns)
