@@ -192,15 +192,11 @@ void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
 /* The drive has brought some of it: is more to be read behind that? */
 static bool read_more(Cache *c, CacheCall *call, uint64_t now_ns)
 {
-    Region *r = call->region;
-    uint64_t from, len, end = call->drive_end;
+    uint64_t end = call->drive_end;
     call->drive_end = 0;
-    if (!end || r->advice == DODO_CADVISE_NOREUSE ||
-        !fill_behind(c, r, end, call->drive_bytes, now_ns, &from, &len))
+    if (!end || call->region->advice == DODO_CADVISE_NOREUSE ||
+        !fill_behind(c, &call->job, call->region, end, call->drive_bytes, now_ns))
         return false;
-    job_begin(&call->job, r, CACHE_ASK, now_ns);
-    call->job.offset = from;
-    call->job.len = len;
     call_job(call);
     return true;
 }

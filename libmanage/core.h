@@ -153,7 +153,7 @@ struct CacheJob {
     struct Region *region;
     uint64_t first, pieces; /* of the region; 0: the caller's buffer */
     uint64_t start_ns, sync_failures;
-    uint64_t fill_busy_ns;
+    uint64_t fill_busy_ns;   /* noted: how long parts were being read when it began (fill.h) */
     bool evict, ahead, held; /* held: by the kernel */
     bool noted, drive; /* of a call, and it says what fills cost; it reads an expensive file */
     struct iovec iov[CACHE_JOB_PIECES]; /* not private; last, as few of them are used */

@@ -16,12 +16,14 @@ void fill_drive_begin(FillClock *f, uint64_t now_ns)
 {
     uint64_t gap = f->reads ? 0 : sub_u64(now_ns, f->read_ended_ns);
     uint64_t step = max_u64(f->gap_ns, COST_NOTHING_NS) / GAP_STEP;
-    if (f->read_ended_ns && !f->gap_known)
-        f->gap_ns = gap;
-    else if (f->read_ended_ns)
-        f->gap_ns = gap > f->gap_ns ? f->gap_ns + step : sub_u64(f->gap_ns, step);
-    f->gap_known = f->read_ended_ns > 0;
     f->reads++;
+    if (!f->read_ended_ns) /* the first read: there is no gap before it */
+        return;
+    if (!f->gap_known)
+        f->gap_ns = gap;
+    else
+        f->gap_ns = gap > f->gap_ns ? f->gap_ns + step : sub_u64(f->gap_ns, step);
+    f->gap_known = true;
 }
 
 void fill_drive_end(FillClock *f, uint64_t now_ns)
@@ -60,12 +62,14 @@ static uint64_t way_ns(const FillClock *f, uint64_t far, uint64_t alone_ns)
 
 uint64_t fill_takes_ns(const FillClock *f, uint64_t far, uint64_t bytes, uint64_t alone_ns)
 {
-    return way_ns(f, far, alone_ns) + bytes_ns(f, bytes);
+    return f->mib_ns ? way_ns(f, far, alone_ns) + bytes_ns(f, bytes) : alone_ns;
 }
 
 uint64_t fill_fits(const FillClock *f, uint64_t far, uint64_t alone_ns, uint64_t ns)
 {
     uint64_t left = sub_u64(ns, way_ns(f, far, alone_ns));
+    if (!f->mib_ns)
+        return 0;
     return whole((double)left / (double)f->mib_ns * (1 << 20)) / CACHE_BLOCK * CACHE_BLOCK;
 }
 
@@ -159,10 +163,12 @@ static void earn(Cache *c, const CacheJob *job, uint64_t ns)
  * take a little more or less for other reasons, too, so what they take less counts as well. */
 static void charge(Ledger *l, uint64_t ns, uint64_t usual_ns, uint64_t beside_ns)
 {
-    if (usual_ns && ns > usual_ns)
+    if (!usual_ns) /* nothing is known yet */
+        return;
+    if (ns > usual_ns)
         l->spent_ns += min_u64(ns - usual_ns, beside_ns);
     else
-        l->spent_ns = sub_u64(l->spent_ns, min_u64(usual_ns - min_u64(ns, usual_ns), beside_ns));
+        l->spent_ns = sub_u64(l->spent_ns, min_u64(usual_ns - ns, beside_ns));
 }
 
 void fill_note_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns)

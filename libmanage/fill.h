@@ -37,9 +37,9 @@ void fill_drive_end(FillClock *f, uint64_t now_ns);
  */
 uint64_t fill_idle_ns(const FillClock *f, uint64_t alone_ns, uint64_t now_ns);
 /* How long a part of @bytes takes that lies @far bytes behind the last read; @alone_ns: a read of
- * the program's, with its way of the head. 0: unknown. */
+ * the program's, with its way of the head. While nothing is known of parts: as long as that. */
 uint64_t fill_takes_ns(const FillClock *f, uint64_t far, uint64_t bytes, uint64_t alone_ns);
-/* How many bytes fit into @ns; what they take must be known. */
+/* How many bytes fit into @ns. While nothing is known of parts: 0. */
 uint64_t fill_fits(const FillClock *f, uint64_t far, uint64_t alone_ns, uint64_t ns);
 /* How long parts were being read, in all. */
 uint64_t fill_busy_ns(const FillClock *f, uint64_t now_ns);
@@ -76,13 +76,15 @@ void fill_note_end(Cache *c, const CacheJob *job, const CacheResult *result, uin
 bool fill_ran_beside(const Cache *c, const CacheJob *job, uint64_t now_ns);
 /* A part is over. */
 void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns);
+/* Region @r is closed, or has lost its remote memory: a part of it that has not begun is dropped.
+ */
 void fill_forget(Cache *c, const struct Region *r);
 /* fill_plan.c: a read misses: remote memory of its region will be wanted. */
 void fill_prepare(Cache *c, struct Region *r, uint64_t bytes, uint64_t now_ns);
-/* A read of @bytes has missed, and ended at @end of the region. True: a part of [*ret_from, +
- * *ret_len) is due, and the kernel is to begin with it at once. */
-bool fill_behind(Cache *c, struct Region *r, uint64_t end, uint64_t bytes, uint64_t now_ns,
-                 uint64_t *ret_from, uint64_t *ret_len);
+/* A read of @bytes has missed, and ended at @end of the region. True: a part is due, and @job asks
+ * the kernel to begin with it at once. */
+bool fill_behind(Cache *c, CacheJob *job, struct Region *r, uint64_t end, uint64_t bytes,
+                 uint64_t now_ns);
 /* Is there time for more, behind what was read last? */
 bool fill_goes_on(const Cache *c, uint64_t now_ns);
 /* The next part's job. False: none now. */

@@ -102,17 +102,32 @@ static uint64_t part_end(const Cache *c, const Region *r, uint64_t at, uint64_t 
 
 /* ---- how much -------------------------------------------------------------------------------- */
 
+/* What a read like the one before takes. */
+static uint64_t read_alone_ns(const Fill *f)
+{
+    return cost_of(&f->region->ways->cost[COST_FILE], f->read_bytes);
+}
+
+/* The bytes of a part that the drive reads while it would idle, @far behind the last read; 0: not
+ * even twice what a read brings. */
+static uint64_t free_bytes(const Fill *f, uint64_t far, uint64_t now_ns)
+{
+    uint64_t alone = read_alone_ns(f);
+    uint64_t fits = fill_fits(&f->clock, far, alone, fill_idle_ns(&f->clock, alone, now_ns));
+    return fits >= 2 * f->read_bytes ? min_u64(fits, f->most_bytes) : 0;
+}
+
 /* A part of @len bytes at most from @from on. False: the ledger does not cover what it costs. */
 static bool plan(Cache *c, uint64_t from, uint64_t len, bool free, uint64_t now_ns)
 {
     Fill *f = &c->fill;
     const Region *r = f->region;
     uint64_t size = (r->size + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK;
-    uint64_t alone = cost_of(&r->ways->cost[COST_FILE], f->read_bytes);
+    uint64_t alone = read_alone_ns(f);
     if (len == 0)
         return false;
     len = min_u64(part_end(c, r, from, min_u64(from + len, size)), r->size) - from;
-    uint64_t takes = f->clock.mib_ns ? fill_takes_ns(&f->clock, from - f->at, len, alone) : alone;
+    uint64_t takes = fill_takes_ns(&f->clock, from - f->at, len, alone);
     /* All that wait for the drive wait for the part, too. */
     uint64_t waiting = max_u64(f->clock.reads, 1);
     uint64_t cost = free ? 0 : waiting * sub_u64(takes, fill_idle_ns(&f->clock, alone, now_ns));
@@ -128,20 +143,22 @@ static bool plan(Cache *c, uint64_t from, uint64_t len, bool free, uint64_t now_
     return true;
 }
 
-/* As much as costs the program nothing. */
-static bool plan_free(Cache *c, uint64_t from, uint64_t now_ns)
+/* A job of the part that is due. */
+static void part_begin(const Cache *c, CacheJob *job, enum CacheJobKind kind, uint64_t now_ns)
 {
-    const Fill *f = &c->fill;
-    uint64_t alone = cost_of(&f->region->ways->cost[COST_FILE], f->read_bytes);
-    uint64_t far =
-        f->at ? from - f->at : UINT64_MAX; /* at a region's start the head is elsewhere */
-    uint64_t idle = fill_idle_ns(&f->clock, alone, now_ns);
-    uint64_t fits = f->clock.mib_ns ? fill_fits(&f->clock, far, alone, idle) : 0;
-    return fits >= 2 * f->read_bytes && plan(c, from, min_u64(fits, f->most_bytes), true, now_ns);
+    job_begin(job, c->fill.region, kind, now_ns);
+    job->offset = c->fill.from;
+    job->len = c->fill.len;
 }
 
-bool fill_behind(Cache *c, Region *r, uint64_t end, uint64_t bytes, uint64_t now_ns,
-                 uint64_t *ret_from, uint64_t *ret_len)
+/* As much as costs the program nothing. At a region's start the head is elsewhere. */
+static bool plan_free(Cache *c, uint64_t from, uint64_t now_ns)
+{
+    uint64_t far = c->fill.at ? from - c->fill.at : UINT64_MAX;
+    return plan(c, from, free_bytes(&c->fill, far, now_ns), true, now_ns);
+}
+
+bool fill_behind(Cache *c, CacheJob *job, Region *r, uint64_t end, uint64_t bytes, uint64_t now_ns)
 {
     Fill *f = &c->fill;
     if (!is_due(c) || r->closing || !is_worth_it(c, r, bytes, now_ns))
@@ -154,29 +171,22 @@ bool fill_behind(Cache *c, Region *r, uint64_t end, uint64_t bytes, uint64_t now
     uint64_t from = may_fill(r) ? find_hole(c, r, end, limit) : limit;
     if (from >= limit || (!plan(c, from, paid, false, now_ns) && !plan_free(c, from, now_ns)))
         return false;
-    *ret_from = f->from;
-    *ret_len = f->len;
     background_wake(c);
+    part_begin(c, job, CACHE_ASK, now_ns);
     return true;
 }
 
 bool fill_goes_on(const Cache *c, uint64_t now_ns)
 {
-    const Fill *f = &c->fill;
-    if (!f->region || !is_due(c) || f->clock.reads || !f->clock.mib_ns)
-        return false;
-    uint64_t alone = cost_of(&f->region->ways->cost[COST_FILE], f->read_bytes);
-    uint64_t idle = fill_idle_ns(&f->clock, alone, now_ns);
-    return fill_fits(&f->clock, 0, alone, idle) >= 2 * f->read_bytes;
+    return c->fill.region && is_due(c) && free_bytes(&c->fill, 0, now_ns) > 0;
 }
 
 /* What goes on by itself costs nothing. */
 static bool plan_more(Cache *c, uint64_t now_ns)
 {
-    Fill *f = &c->fill;
     uint64_t from;
-    return fill_goes_on(c, now_ns) && !f->region->closing &&
-           is_worth_it(c, f->region, f->read_bytes, now_ns) && go_on(c, &from, now_ns) &&
+    return fill_goes_on(c, now_ns) && !c->fill.region->closing &&
+           is_worth_it(c, c->fill.region, c->fill.read_bytes, now_ns) && go_on(c, &from, now_ns) &&
            plan_free(c, from, now_ns);
 }
 
@@ -188,8 +198,6 @@ bool fill_take(Cache *c, CacheJob *job, uint64_t now_ns)
     if (!f->planned && !plan_more(c, now_ns))
         return false;
     f->planned = false;
-    job_begin(job, f->region, CACHE_FILL, now_ns);
-    job->offset = f->from;
-    job->len = f->len;
+    part_begin(c, job, CACHE_FILL, now_ns);
     return true;
 }
