@@ -65,24 +65,30 @@ static bool may_fill(const Region *r)
     return r->remote_state == REMOTE_OPEN && !(GUARD(FILL_BESIDE) && r->file_writes);
 }
 
-/* Moves on to what remote memory lacks. False: nothing is known of the kind, or not yet. */
+/* Moves on to what remote memory lacks, from region to region. False: it has found nothing so far,
+ * or has to wait for a region's remote memory. */
 static bool go_on(Cache *c, uint64_t *ret_from, uint64_t now_ns)
 {
     Fill *f = &c->fill;
-    Region *r = f->region;
-    if (remote_may_open(c, r, now_ns))
-        remote_want(c, r);
-    if (!may_fill(r))
-        return false;
-    uint64_t limit = min_u64(f->at + LOOK_PIECES * (uint64_t)c->cfg.piece_bytes, r->size);
-    *ret_from = find_hole(c, r, f->at, limit);
-    if (*ret_from < limit)
-        return true;
-    f->at = *ret_from;
-    if (f->at < r->size)
-        return false; /* the next call looks on */
-    f->region = f->full++ < c->region_count ? region_behind(c, r) : NULL;
-    f->at = 0;
+    for (uint64_t looks = LOOK_PIECES; f->region && looks;) {
+        Region *r = f->region;
+        if (!is_worth_it(c, r, f->read_bytes, now_ns))
+            return false;
+        if (remote_may_open(c, r, now_ns))
+            remote_want(c, r);
+        if (!may_fill(r))
+            return false;
+        uint64_t limit = min_u64(f->at + looks * c->cfg.piece_bytes, r->size);
+        *ret_from = find_hole(c, r, f->at, limit);
+        if (*ret_from < limit)
+            return true;
+        looks = sub_u64(looks, 1 + (*ret_from - f->at) / c->cfg.piece_bytes);
+        f->at = *ret_from;
+        if (f->at < r->size)
+            continue;
+        f->region = f->full++ < c->region_count ? region_behind(c, r) : NULL;
+        f->at = 0;
+    }
     return false;
 }
 
@@ -185,9 +191,7 @@ bool fill_goes_on(const Cache *c, uint64_t now_ns)
 static bool plan_more(Cache *c, uint64_t now_ns)
 {
     uint64_t from;
-    return fill_goes_on(c, now_ns) && !c->fill.region->closing &&
-           is_worth_it(c, c->fill.region, c->fill.read_bytes, now_ns) && go_on(c, &from, now_ns) &&
-           plan_free(c, from, now_ns);
+    return fill_goes_on(c, now_ns) && go_on(c, &from, now_ns) && plan_free(c, from, now_ns);
 }
 
 bool fill_take(Cache *c, CacheJob *job, uint64_t now_ns)

@@ -318,6 +318,25 @@ TEST(idle__none_where_the_drive_is_always_wanted)
     assert_true(stats(c).extent_bytes - bytes <= 64 * K); /* the paid part, and no more behind it */
     cache_free(c);
 }
+/* A long time without any read is enough for all regions. */
+TEST(idle__a_long_one_fills_region_after_region)
+{
+    int rd;
+    Cache *c = make_expensive(2, &rd);
+    int second = cache_open(c, BYTES / 4, BYTES / 4, &w, DODO_RDONLY);
+    int third = cache_open(c, BYTES / 4, BYTES / 4, &w, DODO_RDONLY);
+    assert_true(second > 0 && third > 0);
+    pay(c, rd);
+    assert_reads(c, rd, 0);
+    assert_reads(c, rd, 5);
+    w.now_ns += NS_PER_S;
+    idle(c, 0);
+    assert_int_equal(piece_state(c, PIECES - 1), CACHE_REMOTE);
+    assert_int_equal(cache_state(c, second, 0), CACHE_REMOTE);
+    assert_int_equal(cache_state(c, third, BYTES / 4 - PIECE), CACHE_REMOTE);
+    cache_free(c);
+}
+
 
 TEST(part__not_in_a_cheap_file)
 {
