@@ -183,6 +183,11 @@ void fill_note_end(Cache *c, const CacheJob *job, const CacheResult *result, uin
         earn(c, job, result->ns);
 }
 
+void fill_asked(Cache *c, const CacheResult *result)
+{
+    c->fill.ledger.spent_ns += result->ns;
+}
+
 /* ---- the end of a part ----------------------------------------------------------------------- */
 
 static void brought(Cache *c, Region *r, uint64_t from, uint64_t to)

@@ -74,6 +74,8 @@ void fill_note_end(Cache *c, const CacheJob *job, const CacheResult *result, uin
 /* Was a part being read during that read? What it took then says nothing of what it usually takes.
  */
 bool fill_ran_beside(const Cache *c, const CacheJob *job, uint64_t now_ns);
+/* The program's thread has asked the kernel for a part. */
+void fill_asked(Cache *c, const CacheResult *result);
 /* A part is over. */
 void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns);
 /* Region @r is closed, or has lost its remote memory: a part of it that has not begun is dropped.

@@ -235,8 +235,10 @@ int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
             r->size = max_u64(r->size, min_u64((uint64_t)result->count, r->len));
         error = result->count < 0 ? -(result->error ? result->error : EIO) : 0;
         break;
-    case CACHE_ADVISE:
     case CACHE_ASK:
+        fill_asked(c, result);
+        break;
+    case CACHE_ADVISE:
         break;
     case CACHE_SYNC:
         error = result->count < 0 ? -(result->error ? result->error : EIO) : 0;

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 typedef struct Ledger {
-    unsigned percent;  /* of reads_ns may be spent, and what was earned */
-    uint64_t reads_ns; /* what reads from files and from remote memory took */
-    uint64_t spent_ns; /* how much longer some took, because they brought more than was asked for */
+    unsigned percent;   /* of reads_ns may be spent, and what was earned */
+    uint64_t reads_ns;  /* what reads from files and from remote memory took */
+    uint64_t spent_ns;  /* how much longer some took, as something was read unasked beside them */
     uint64_t earned_ns; /* how much longer reads would have taken without what was brought */
 } Ledger;
 

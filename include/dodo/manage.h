@@ -249,8 +249,9 @@ typedef struct DODO_TAG_(DodoManageStats, manage_stats) {
     uint64_t regions, cached_bytes, dirty_bytes, limit_bytes; /**< now */
     uint64_t extents, extent_bytes; /**< parts of files that were read into remote memory
                                          unasked; how much they brought, in all */
-    uint64_t extent_spent_ns;  /**< how much longer reads took beside them, [ns]: at most 3 % of the
-                                    time that reads took, and what was earned */
+    uint64_t extent_spent_ns;  /**< how much longer reads took beside them, with the time to ask
+                                    the kernel for them, [ns]: at most 3 % of the time that reads
+                                    took, and what was earned */
     uint64_t extent_earned_ns; /**< how much longer later reads would have taken without, [ns] */
     uint64_t reserved[4];
 } DodoManageStats;

@@ -24,6 +24,7 @@ static struct {
     uint64_t file_ns, remote_ns, clone_ns /* 0: as remote_ns */, now_ns;
     uint64_t part_ns; /* what a part takes that is filled */
     bool no_part;     /* nothing of it comes */
+    uint64_t ask_ns;  /* what it takes to ask the kernel for it */
     uint64_t held_to; /* so much of the file the kernel has in memory, */
     unsigned asked;   /* and was asked for that so often; */
     uint64_t held_ns; /* what it takes then; 0: 1.5 us */
@@ -81,7 +82,7 @@ FIXTURE CacheResult carry_out(const CacheJob *job)
     if (job->kind == CACHE_READ_FILL)
         cache_job_take(job, w.remote + job->offset, job->len);
     if (job->kind == CACHE_ASK)
-        result.ns = 0;
+        result.ns = w.ask_ns;
     if (job->kind == CACHE_FILL && w.no_part)
         result.count = 0;
     if (job->kind == CACHE_FILL && !w.no_part && !result.remote_error) {

@@ -217,6 +217,19 @@ TEST(part__beside_other_reads)
     cache_free(c);
 }
 
+/* The program's thread asks the kernel for it, and waits so long. */
+TEST(part__asking_for_it_is_spent)
+{
+    int rd;
+    Cache *c = make_paid(2, &rd);
+    uint64_t spent = stats(c).extent_spent_ns, parts = stats(c).extents;
+    w.ask_ns = MS / 10;
+    assert_reads(c, rd, 19);
+    assert_int_equal(stats(c).extents, parts + 1);
+    assert_int_equal(stats(c).extent_spent_ns, spent + w.ask_ns);
+    cache_free(c);
+}
+
 TEST(part__none_before_reads_have_paid_for_it)
 {
     int rd;
