@@ -226,7 +226,7 @@ void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t
         f->full = 0;
 }
 
-void fill_forget(Cache *c, const Region *r)
+void fill_forget(Cache *c, const Region *r, uint64_t now_ns)
 {
     Fill *f = &c->fill;
     if (f->region != r)
@@ -235,6 +235,6 @@ void fill_forget(Cache *c, const Region *r)
     if (f->planned) {
         f->planned = false;
         f->ledger.spent_ns = sub_u64(f->ledger.spent_ns, f->expected_ns);
-        fill_over(&f->clock, 0, f->clock.begun_ns);
+        fill_over(&f->clock, 0, now_ns);
     }
 }

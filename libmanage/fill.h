@@ -80,7 +80,7 @@ void fill_asked(Cache *c, const CacheResult *result);
 void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns);
 /* Region @r is closed, or has lost its remote memory: a part of it that has not begun is dropped.
  */
-void fill_forget(Cache *c, const struct Region *r);
+void fill_forget(Cache *c, const struct Region *r, uint64_t now_ns);
 /* fill_plan.c: a read misses: remote memory of its region will be wanted. */
 void fill_prepare(Cache *c, struct Region *r, uint64_t bytes, uint64_t now_ns);
 /* A read of @bytes has missed, and ended at @end of the region. True: a part is due, and @job asks

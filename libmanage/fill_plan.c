@@ -198,7 +198,7 @@ bool fill_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
     Fill *f = &c->fill;
     if (f->planned && !may_fill(f->region)) /* its remote memory was lost meanwhile */
-        fill_forget(c, f->region);
+        fill_forget(c, f->region, now_ns);
     if (!f->planned && !plan_more(c, now_ns))
         return false;
     f->planned = false;

@@ -79,7 +79,6 @@ int region_begin(Cache *c, uint64_t len, uint64_t size, void *file, unsigned fla
 void region_free(Cache *c, Region *r)
 {
     stream_forget(c, r);
-    fill_forget(c, r);
     for (uint64_t i = 0; i < r->leaf_count; i++) {
         Leaf *leaf = r->leaves[i];
         for (unsigned k = 0; leaf && k < LEAF_PIECES; k++)

@@ -318,19 +318,6 @@ TEST(idle__goes_on_in_the_next_region_of_the_file)
     cache_free(c);
 }
 
-/* A program that reads nothing else leaves no time. */
-TEST(idle__none_where_the_drive_is_always_wanted)
-{
-    int rd;
-    Cache *c = make_paid(2, &rd);
-    w.no_part = true;
-    read_apart(c, rd, 64, 0, 8);
-    w.no_part = false;
-    uint64_t bytes = stats(c).extent_bytes;
-    assert_reads(c, rd, 40);
-    assert_true(stats(c).extent_bytes - bytes <= 64 * K); /* the paid part, and no more behind it */
-    cache_free(c);
-}
 /* A long time without any read is enough for all regions. */
 TEST(idle__a_long_one_fills_region_after_region)
 {
@@ -350,6 +337,19 @@ TEST(idle__a_long_one_fills_region_after_region)
     cache_free(c);
 }
 
+/* A program that reads nothing else leaves no time. */
+TEST(idle__none_where_the_drive_is_always_wanted)
+{
+    int rd;
+    Cache *c = make_paid(2, &rd);
+    w.no_part = true;
+    read_apart(c, rd, 64, 0, 8);
+    w.no_part = false;
+    uint64_t bytes = stats(c).extent_bytes;
+    assert_reads(c, rd, 40);
+    assert_true(stats(c).extent_bytes - bytes <= 64 * K); /* the paid part, and no more behind it */
+    cache_free(c);
+}
 
 TEST(part__not_in_a_cheap_file)
 {
@@ -462,6 +462,31 @@ TEST(part__whose_region_is_closed)
     assert_int_equal(stats(c).extent_spent_ns, spent);
     background(c);
     assert_int_equal(w.did[CACHE_FILL], 1); /* which did not come */
+    cache_free(c);
+}
+
+/* A read of another region that takes longer meanwhile does so for other reasons. */
+TEST(part__whose_region_is_closed_beside_a_read)
+{
+    static uint8_t buf[PIECE];
+    int rd;
+    CacheCall call;
+    Cache *c = make_paid(2, &rd);
+    int other = cache_open(c, BYTES, BYTES, &w, DODO_RDONLY);
+    assert_true(other > 0);
+    uint64_t spent = stats(c).extent_spent_ns;
+    assert_int_equal(do_read(c, rd, 19 * PIECE, PIECE), PIECE);
+    w.now_ns += 2 * MS;
+    cache_read_start(&call, c, other, 40 * PIECE, buf, PIECE, w.now_ns);
+    while (call.job.kind != CACHE_READ_FILE) { /* a piece of the other region makes room */
+        assert_int_equal(call.need, CACHE_JOB);
+        CacheResult result = carry_out(&call.job);
+        cache_call_done(&call, c, &result, w.now_ns);
+    }
+    assert_int_equal(do_close(c, rd), 0);
+    w.file_ns = 20 * MS;
+    assert_int_equal(finish(c, &call), PIECE);
+    assert_int_equal(stats(c).extent_spent_ns, spent);
     cache_free(c);
 }
 
