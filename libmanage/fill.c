@@ -97,6 +97,11 @@ void fill_over(FillClock *f, uint64_t bytes, uint64_t now_ns)
     f->mib_ns = mib;
 }
 
+bool fill_began_late(uint64_t ns, uint64_t work_ns, uint64_t alone_ns)
+{
+    return sub_u64(ns, work_ns) > work_ns + alone_ns;
+}
+
 uint64_t fill_paid_bytes(uint64_t bytes, uint64_t ns, uint64_t alone_ns, uint64_t most)
 {
     if (ns <= alone_ns)
@@ -208,12 +213,12 @@ void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t
     Region *r = job->region;
     uint64_t came = result->count > 0 ? min_u64((uint64_t)result->count, job->len) : 0;
     bool whole = came == job->len && f->passed <= came;
-    fill_over(&f->clock, whole ? f->passed + came : 0, now_ns);
+    uint64_t alone = cost_of(&r->ways->cost[COST_FILE], f->read_bytes);
+    bool late = fill_began_late(sub_u64(now_ns, f->clock.begun_ns), result->ns, alone);
+    fill_over(&f->clock, whole && !late ? f->passed + came : 0, now_ns);
     f->ledger.spent_ns = sub_u64(f->ledger.spent_ns, f->expected_ns);
-    if (whole && came >= f->paid_bytes && f->passed == 0)
-        f->paid_bytes =
-            fill_paid_bytes(f->paid_bytes, result->ns,
-                            cost_of(&r->ways->cost[COST_FILE], f->read_bytes), f->most_bytes);
+    if (whole && !late && came >= f->paid_bytes && f->passed == 0)
+        f->paid_bytes = fill_paid_bytes(f->paid_bytes, result->ns, alone, f->most_bytes);
     if (f->region == r && f->at <= job->offset)
         f->at = job->offset + came;
     if (f->region == r && came < job->len) /* the network has no time, say: until a read misses */

@@ -47,6 +47,9 @@ void fill_begin(FillClock *f, uint64_t now_ns);
 /* It is over. @bytes came, with those that were passed over; 0: that says nothing of what they
  * take. */
 void fill_over(FillClock *f, uint64_t bytes, uint64_t now_ns);
+/* A part took @ns from its beginning on, and the background worked at it for the last @work_ns of
+ * them; @alone_ns: as above. Was it so late that nobody knows how long the drive took? */
+bool fill_began_late(uint64_t ns, uint64_t work_ns, uint64_t alone_ns);
 
 /* A part of so many bytes, @bytes, took @ns: how long are those to be that the ledger pays? */
 uint64_t fill_paid_bytes(uint64_t bytes, uint64_t ns, uint64_t alone_ns, uint64_t most);

@@ -177,6 +177,22 @@ TEST(part__comes_behind_a_miss)
     cache_free(c);
 }
 
+/* The background was busy elsewhere: how long the drive took for it, nobody knows. */
+TEST(part__that_is_taken_up_late_says_nothing)
+{
+    int rd;
+    Cache *c = make_paid(2, &rd);
+    uint64_t parts = stats(c).extents;
+    assert_int_equal(do_read(c, rd, 19ull * PIECE, PIECE), PIECE);
+    w.now_ns += NS_PER_S;
+    assert_int_equal(do_read(c, rd, 60ull * PIECE, PIECE), PIECE);
+    idle(c, 0);
+    assert_int_equal(stats(c).extents, parts + 1);
+    assert_reads(c, rd, 40);
+    assert_int_equal(stats(c).extents, parts + 2);
+    cache_free(c);
+}
+
 TEST(part__what_it_brought_is_read_and_earns)
 {
     int rd;
