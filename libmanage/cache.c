@@ -55,7 +55,7 @@ Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
     c->policy_self = c->policy->create(config->limit_bytes);
     generation_reset(c);
     c->open = calloc(config->regions_max, sizeof *c->open);
-    if (!c->policy_self || !c->open) {
+    if (!c->policy_self || !c->open || hmap_init(&c->places, 0) < 0) {
         free(c->open);
         if (c->policy_self)
             c->policy->destroy(c->policy_self);
@@ -86,6 +86,7 @@ Cache *cache_free(Cache *c)
     buffers_deinit(&c->buffers);
     free(c->open);
     free(c->table);
+    hmap_deinit(&c->places);
     free(c);
     return NULL;
 }

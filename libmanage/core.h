@@ -41,9 +41,10 @@ enum {
 
 /* ---- the cache ------------------------------------------------------------------------------ */
 
-/* A file: the same for all its openings. */
+/* A file: the same for all its openings; and where in it a region begins. */
 typedef struct CacheFileId {
     uint64_t device, inode;
+    uint64_t offset;
 } CacheFileId;
 
 typedef struct CacheHooks {
@@ -57,7 +58,8 @@ typedef struct CacheHooks {
     /* Has the kernel all of that in memory, so that the file is read for hardly more than a copy?
      * It asks no drive and does not wait. With the lock held. NULL: nobody knows. */
     bool (*file_held)(void *ctx, const void *file, uint64_t offset, uint64_t len);
-    /* Which file is it? With the lock held. NULL: all count as one, whose reads cost the same. */
+    /* Which file is it, from where on? With the lock held. NULL: all count as one, whose reads
+     * cost the same. */
     CacheFileId (*file_id)(void *ctx, const void *file);
     /* The region is gone: close its file. Not with the lock held. */
     void (*file_release)(void *ctx, void *file);

@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "base/hmap.h"
 #include "base/list.h"
 #include "base/num.h"
 #include "base/time.h"
@@ -101,6 +102,8 @@ typedef struct Region {
     _Atomic bool remote_is_open;
     _Atomic uint64_t size; /* bytes that its part of the file has, with what is dirty; it grows */
     void *file;
+    CacheFileId id;
+    HmapNode place_node; /* cache->places: by its file and where it begins there */
     Ways *ways;
     uint64_t number;
     int rd;
@@ -163,6 +166,7 @@ struct Cache {
     Region **table;
     unsigned table_len, region_count;
     ListNode regions;
+    Hmap places; /* of the regions */
     uint64_t regions_ever;
 
     const struct manage_policy *policy;
@@ -441,6 +445,14 @@ bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len);
 void stream_follow(Cache *c, const Region *r, uint64_t from, uint64_t to, uint64_t len);
 void stream_forget(Cache *c, const Region *r);
 bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns);
+
+/* ---- place.c -------------------------------------------------------------------------------- */
+
+CacheFileId place_of(const Cache *c, const void *file);
+void place_add(Cache *c, Region *r, CacheFileId id);
+void place_remove(Cache *c, Region *r);
+/* A region that begins there and is not being closed; NULL: none. */
+Region *place_find(const Cache *c, CacheFileId id);
 
 /* ---- region.c ------------------------------------------------------------------------------- */
 

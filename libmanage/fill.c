@@ -207,18 +207,36 @@ static void brought(Cache *c, Region *r, uint64_t from, uint64_t to)
     remote_holds(c, r, from, to);
 }
 
+void fill_part_on(Fill *f)
+{
+    f->region = f->part.next;
+    f->at = 0;
+    f->part.due = true;
+    f->part.from = 0;
+    f->part.len = f->part.rest;
+    f->part.next = NULL;
+    f->part.rest = 0;
+}
+
+/* @whole: all of it has come. */
+static void part_over(Fill *f, bool whole, uint64_t alone, uint64_t now_ns)
+{
+    const FillPart *part = &f->part;
+    bool late = fill_began_late(sub_u64(now_ns, f->clock.begun_ns), part->work_ns, alone);
+    bool says = whole && !late && part->passed <= part->came;
+    fill_over(&f->clock, says ? part->passed + part->came : 0, now_ns);
+    f->ledger.spent_ns = sub_u64(f->ledger.spent_ns, part->expected_ns);
+    if (says && part->came >= f->paid_bytes && part->passed == 0)
+        f->paid_bytes = fill_paid_bytes(f->paid_bytes, part->work_ns, alone, f->most_bytes);
+}
+
 void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns)
 {
     Fill *f = &c->fill;
     Region *r = job->region;
     uint64_t came = result->count > 0 ? min_u64((uint64_t)result->count, job->len) : 0;
-    bool whole = came == job->len && f->passed <= came;
-    uint64_t alone = cost_of(&r->ways->cost[COST_FILE], f->read_bytes);
-    bool late = fill_began_late(sub_u64(now_ns, f->clock.begun_ns), result->ns, alone);
-    fill_over(&f->clock, whole && !late ? f->passed + came : 0, now_ns);
-    f->ledger.spent_ns = sub_u64(f->ledger.spent_ns, f->expected_ns);
-    if (whole && !late && came >= f->paid_bytes && f->passed == 0)
-        f->paid_bytes = fill_paid_bytes(f->paid_bytes, result->ns, alone, f->most_bytes);
+    f->part.came += came;
+    f->part.work_ns += result->ns;
     if (f->region == r && f->at <= job->offset)
         f->at = job->offset + came;
     if (f->region == r && came < job->len) /* the network has no time, say: until a read misses */
@@ -229,17 +247,24 @@ void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t
         brought(c, r, job->offset, job->offset + came);
     if (remote_holds_at(c, r, job->offset)) /* not what is dirty here: it goes on elsewhere */
         f->full = 0;
+    if (f->region == r && f->part.next)
+        fill_part_on(f);
+    else
+        part_over(f, came == job->len, cost_of(&r->ways->cost[COST_FILE], f->read_bytes), now_ns);
 }
 
 void fill_forget(Cache *c, const Region *r, uint64_t now_ns)
 {
     Fill *f = &c->fill;
-    if (f->region != r)
+    if (f->region != r && f->part.next != r)
         return;
-    f->region = NULL;
-    if (f->planned) {
-        f->planned = false;
-        f->ledger.spent_ns = sub_u64(f->ledger.spent_ns, f->expected_ns);
+    f->part.next = NULL;
+    f->part.rest = 0;
+    if (f->region == r)
+        f->region = NULL;
+    if (f->part.due && (!f->region || !f->part.len)) {
+        f->part.due = false;
+        f->ledger.spent_ns = sub_u64(f->ledger.spent_ns, f->part.expected_ns);
         fill_over(&f->clock, 0, now_ns);
     }
 }

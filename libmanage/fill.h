@@ -56,18 +56,29 @@ uint64_t fill_paid_bytes(uint64_t bytes, uint64_t ns, uint64_t alone_ns, uint64_
 
 /* ---- of the cache; with the lock held ------------------------------------------------------- */
 
+/* A part that is being read, or about to be. It may go on from one region into the next one of the
+ * file: a job for each. */
+typedef struct FillPart {
+    bool due;            /* this is the next job: */
+    uint64_t from, len;  /* in Fill.region */
+    struct Region *next; /* then the beginning of that one; NULL: it ends before */
+    uint64_t rest;       /* so much of it */
+    uint64_t passed;     /* bytes between the last read and the part */
+    uint64_t expected_ns;
+    uint64_t came, work_ns; /* of the jobs that are over */
+} FillPart;
+
 typedef struct Fill {
     FillClock clock;
     Ledger ledger;
     uint64_t most_bytes, paid_bytes; /* of a part: at most; where the ledger pays */
     struct Region *region;           /* where it goes on; NULL: nowhere */
     uint64_t at;                     /* in it: behind what was read last */
+    bool near;                       /* at its start: the head is there */
     uint64_t read_bytes;             /* of the read behind which it goes on */
     unsigned beside;                 /* reads in a row beside which there was a part */
     unsigned full;                   /* regions in a row that lacked nothing */
-    uint64_t passed;                 /* by the part that is being read */
-    bool planned;                    /* this part is due: */
-    uint64_t from, len, expected_ns; /* ... and will cost the program so much */
+    FillPart part;
 } Fill;
 
 void fill_init(Fill *f, uint64_t most_bytes, unsigned percent);
@@ -79,7 +90,9 @@ void fill_note_end(Cache *c, const CacheJob *job, const CacheResult *result, uin
 bool fill_ran_beside(const Cache *c, const CacheJob *job, uint64_t now_ns);
 /* The program's thread has asked the kernel for a part. */
 void fill_asked(Cache *c, const CacheResult *result);
-/* A part is over. */
+/* A part goes on where it ends in its region. */
+void fill_part_on(Fill *f);
+/* A part's job is over. */
 void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns);
 /* Region @r is closed, or has lost its remote memory: a part of it that has not begun is dropped.
  */

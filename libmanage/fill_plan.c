@@ -36,6 +36,13 @@ static Region *region_behind(const Cache *c, const Region *r)
     return NULL;
 }
 
+/* A region that begins in the file where @r ends. */
+static Region *neighbour(const Cache *c, const Region *r)
+{
+    CacheFileId behind = {r->id.device, r->id.inode, r->id.offset + r->len};
+    return r->size == r->len ? place_find(c, behind) : NULL;
+}
+
 /* From where on region @r lacks something between @at and @limit, whole blocks; or no less than
  * @limit. */
 static uint64_t find_hole(const Cache *c, const Region *r, uint64_t at, uint64_t limit)
@@ -87,23 +94,40 @@ static bool go_on(Cache *c, uint64_t *ret_from, uint64_t now_ns)
         if (f->at < r->size)
             continue;
         f->region = f->full++ < c->region_count ? region_behind(c, r) : NULL;
+        f->near = f->region && f->region == neighbour(c, r);
         f->at = 0;
     }
     return false;
 }
 
-/* How far a part reaches from @at on, up to @limit: over what remote memory holds, too, where more
- * that it lacks follows, and as much was lacking before. */
-static uint64_t part_end(const Cache *c, const Region *r, uint64_t at, uint64_t limit)
+/* How far a part of at most @len bytes reaches from @at on: over what remote memory holds, too,
+ * where more that it lacks follows, and as much was lacking before. *@lacks: so much. */
+static uint64_t part_end(const Cache *c, const Region *r, uint64_t at, uint64_t len,
+                         uint64_t *lacks)
 {
-    uint64_t end = at, lacks = 0, held = 0;
-    for (; at < limit && held <= lacks; at += CACHE_BLOCK) {
+    uint64_t end = at, held = 0, limit = min_u64(at + len, r->size);
+    for (; at < limit && held <= *lacks; at += CACHE_BLOCK) {
         bool holds = remote_holds_at(c, r, at);
         held = holds ? held + CACHE_BLOCK : 0;
-        lacks += holds ? 0 : CACHE_BLOCK;
+        *lacks += holds ? 0 : CACHE_BLOCK;
         end = holds ? end : at + CACHE_BLOCK;
     }
-    return end;
+    return min_u64(end, r->size);
+}
+
+/* Where a part from @from on lies; at most @len bytes. @on: it may go on in the next region. */
+static void lay_out(Cache *c, uint64_t from, uint64_t len, bool on, uint64_t now_ns)
+{
+    FillPart *part = &c->fill.part;
+    const Region *r = c->fill.region;
+    uint64_t lacks = 0, end = part_end(c, r, from, len, &lacks);
+    *part = (FillPart){.from = from, .len = end - from, .passed = from - c->fill.at};
+    Region *q = on && end == r->size ? neighbour(c, r) : NULL;
+    if (q && may_fill(q))
+        part->rest = part_end(c, q, 0, sub_u64(len, part->len), &lacks);
+    else if (q && remote_may_open(c, q, now_ns))
+        remote_want(c, q);
+    part->next = part->rest ? q : NULL;
 }
 
 /* ---- how much -------------------------------------------------------------------------------- */
@@ -123,27 +147,37 @@ static uint64_t free_bytes(const Fill *f, uint64_t far, uint64_t now_ns)
     return fits >= 2 * f->read_bytes ? min_u64(fits, f->most_bytes) : 0;
 }
 
+/* All that wait for the drive wait for a part, too. */
+static uint64_t waiting(const Fill *f)
+{
+    return max_u64(f->clock.reads, 1);
+}
+
+/* A part that is paid is no longer. */
+static uint64_t paid_most(const Fill *f)
+{
+    return max_u64(f->paid_bytes, 2 * f->read_bytes);
+}
+
 /* A part of @len bytes at most from @from on. False: the ledger does not cover what it costs. */
 static bool plan(Cache *c, uint64_t from, uint64_t len, bool free, uint64_t now_ns)
 {
     Fill *f = &c->fill;
-    const Region *r = f->region;
-    uint64_t size = (r->size + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK;
     uint64_t alone = read_alone_ns(f);
     if (len == 0)
         return false;
-    len = min_u64(part_end(c, r, from, min_u64(from + len, size)), r->size) - from;
-    uint64_t takes = fill_takes_ns(&f->clock, from - f->at, len, alone);
-    /* All that wait for the drive wait for the part, too. */
-    uint64_t waiting = max_u64(f->clock.reads, 1);
-    uint64_t cost = free ? 0 : waiting * sub_u64(takes, fill_idle_ns(&f->clock, alone, now_ns));
-    if (GUARD(LEDGER) && !ledger_covers(&f->ledger, cost))
+    lay_out(c, from, len, !free, now_ns);
+    uint64_t bytes = f->part.len + f->part.rest;
+    if (bytes == 0)
         return false;
-    f->from = from;
-    f->len = len;
-    f->passed = from - f->at;
-    f->expected_ns = cost;
-    f->planned = true;
+    uint64_t takes = fill_takes_ns(&f->clock, f->part.passed, bytes, alone);
+    uint64_t cost = free ? 0 : waiting(f) * sub_u64(takes, fill_idle_ns(&f->clock, alone, now_ns));
+    if (GUARD(LEDGER) && !ledger_covers(&f->ledger, cost)) {
+        f->part = (FillPart){0};
+        return false;
+    }
+    f->part.expected_ns = cost;
+    f->part.due = true;
     f->ledger.spent_ns += cost;
     fill_begin(&f->clock, now_ns);
     return true;
@@ -153,14 +187,14 @@ static bool plan(Cache *c, uint64_t from, uint64_t len, bool free, uint64_t now_
 static void part_begin(const Cache *c, CacheJob *job, enum CacheJobKind kind, uint64_t now_ns)
 {
     job_begin(job, c->fill.region, kind, now_ns);
-    job->offset = c->fill.from;
-    job->len = c->fill.len;
+    job->offset = c->fill.part.from;
+    job->len = c->fill.part.len + (kind == CACHE_ASK ? c->fill.part.rest : 0);
 }
 
-/* As much as costs the program nothing. At a region's start the head is elsewhere. */
+/* As much as costs the program nothing. At a region's start the head may be elsewhere. */
 static bool plan_free(Cache *c, uint64_t from, uint64_t now_ns)
 {
-    uint64_t far = c->fill.at ? from - c->fill.at : UINT64_MAX;
+    uint64_t far = c->fill.at || c->fill.near ? from - c->fill.at : UINT64_MAX;
     return plan(c, from, free_bytes(&c->fill, far, now_ns), true, now_ns);
 }
 
@@ -169,13 +203,17 @@ bool fill_behind(Cache *c, CacheJob *job, Region *r, uint64_t end, uint64_t byte
     Fill *f = &c->fill;
     if (!is_due(c) || r->closing || !is_worth_it(c, r, bytes, now_ns))
         return false;
-    uint64_t paid = max_u64(f->paid_bytes, 2 * bytes), limit = min_u64(end + paid, r->size);
     f->region = r;
     f->at = end;
     f->read_bytes = bytes;
     f->full = 0;
-    uint64_t from = may_fill(r) ? find_hole(c, r, end, limit) : limit;
-    if (from >= limit || (!plan(c, from, paid, false, now_ns) && !plan_free(c, from, now_ns)))
+    f->near = false;
+    if (!may_fill(r))
+        return false;
+    uint64_t limit = min_u64(end + paid_most(f), r->size);
+    uint64_t from = min_u64(find_hole(c, r, end, limit), r->size);
+    if ((from >= limit && from < r->size) ||
+        (!plan(c, from, paid_most(f), false, now_ns) && !plan_free(c, from, now_ns)))
         return false;
     background_wake(c);
     part_begin(c, job, CACHE_ASK, now_ns);
@@ -197,11 +235,13 @@ static bool plan_more(Cache *c, uint64_t now_ns)
 bool fill_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
     Fill *f = &c->fill;
-    if (f->planned && !may_fill(f->region)) /* its remote memory was lost meanwhile */
+    if (f->part.due && f->part.len == 0) /* all of it lies in the next region */
+        fill_part_on(f);
+    if (f->part.due && !may_fill(f->region)) /* its remote memory was lost meanwhile */
         fill_forget(c, f->region, now_ns);
-    if (!f->planned && !plan_more(c, now_ns))
+    if (!f->part.due && !plan_more(c, now_ns))
         return false;
-    f->planned = false;
+    f->part.due = false;
     part_begin(c, job, CACHE_FILL, now_ns);
     return true;
 }

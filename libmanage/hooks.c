@@ -34,7 +34,7 @@ static CacheFileId hook_file_id(void *ctx, const void *file)
     dev_t device;
     ino_t inode;
     backing_id(file, &device, &inode);
-    return (CacheFileId){device, inode};
+    return (CacheFileId){device, inode, backing_offset(file)};
 }
 
 static bool hook_file_held(void *ctx, const void *file, uint64_t offset, uint64_t len)

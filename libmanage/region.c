@@ -54,7 +54,8 @@ int region_begin(Cache *c, uint64_t len, uint64_t size, void *file, unsigned fla
     int rd = table_slot(c);
     if (rd < 0)
         return rd;
-    Ways *ways = ways_get(c, file);
+    CacheFileId id = place_of(c, file);
+    Ways *ways = ways_get(c, id);
     Region *r = ways ? region_new(c, len) : NULL;
     if (!r) {
         if (ways)
@@ -70,6 +71,7 @@ int region_begin(Cache *c, uint64_t len, uint64_t size, void *file, unsigned fla
     c->table[rd] = r;
     c->region_count++;
     list_push_back(&c->regions, &r->link);
+    place_add(c, r, id);
     region_admit(c, r);
     if (flags & DODO_RETAIN) /* an earlier run may have left its data there */
         remote_want(c, r);
@@ -94,6 +96,7 @@ void region_free(Cache *c, Region *r)
     free(r->held_blocks);
     free(r->leaves);
     list_remove(&r->link);
+    place_remove(c, r);
     c->table[r->rd] = NULL;
     c->region_count--;
     free(r);

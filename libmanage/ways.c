@@ -6,11 +6,6 @@
 
 #include "libmanage/core_private.h"
 
-static CacheFileId id_of(const Cache *c, const void *file)
-{
-    return c->hooks.file_id ? c->hooks.file_id(c->hooks.ctx, file) : (CacheFileId){0, 0};
-}
-
 static Ways *find(const Cache *c, CacheFileId id)
 {
     LIST_FOREACH(n, &c->ways) {
@@ -80,9 +75,8 @@ static Ways *add(Cache *c, CacheFileId id)
     return w;
 }
 
-Ways *ways_get(Cache *c, const void *file)
+Ways *ways_get(Cache *c, CacheFileId id)
 {
-    CacheFileId id = id_of(c, file);
     Ways *w = find(c, id);
     if (!w)
         w = add(c, id);

@@ -49,7 +49,7 @@ typedef struct Ways {
 
 /* Of an opened file, for a region; ways_put() when the region is gone. What is known of a file
  * stays as long as there is room. NULL: no memory. */
-Ways *ways_get(Cache *c, const void *file);
+Ways *ways_get(Cache *c, CacheFileId id);
 void ways_put(Ways *w);
 /* No file is known to be cheap, until it is measured again. */
 void ways_unknown(Cache *c);

@@ -58,6 +58,7 @@ enum {
     X(LIED, "... and got other bytes than it was given")    \
     X(FILLS, "read past the cache, and filled")             \
     X(PARTS, "parts of files that were read unasked")       \
+    X(PARTS_ON, "parts that go on in the next region")      \
     X(CLONES, "cloned")                                     \
     X(WRITES_BOTH, "written to the file and remote memory") \
     X(WRITES_BOTH_LOST, "... which was lost meanwhile")     \
@@ -198,11 +199,11 @@ struct User {
     CacheEnd end;    /* what exit() writes at last */
     bool end_failed; /* the file did not take it */
     enum UserStep step;
-    unsigned depth;          /* of what runs beside a copy */
-    uint64_t reads_ns;       /* that its calls' reads took */
-    const UserRegion *asked; /* for a part of it, which is not taken yet, ... */
-    uint64_t asked_at;       /* ... from there on: the ledger was looked at then */
-    uint64_t kill_after;     /* steps */
+    unsigned depth;                /* of what runs beside a copy */
+    uint64_t reads_ns;             /* that its calls' reads took */
+    const UserFile *asked;         /* for a part of it, of which not all is taken yet, ... */
+    uint64_t asked_from, asked_to; /* ... from there to there: the ledger was looked at then */
+    uint64_t kill_after;           /* steps */
     uint64_t clock_offset_ns;
     SimRng rng;
     SimEnv env;

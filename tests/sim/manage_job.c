@@ -265,6 +265,20 @@ void job_answered(UserThread *t)
 
 /* ---- the beginning -------------------------------------------------------------------------- */
 
+/* How far a job may reach: what the kernel is asked for may go on in the next region of the file.
+ */
+static uint64_t job_most(const User *u, const CacheJob *j)
+{
+    const UserRegion *r = j->file;
+    uint64_t most = r->len;
+    for (unsigned i = 0; j->kind == CACHE_ASK && i < u->m->p.regions; i++) {
+        const UserRegion *q = &u->regions[i];
+        if (q->state == REGION_OPENED && q->file == r->file && q->offset == r->offset + r->len)
+            most = most > r->len + q->len ? most : r->len + q->len;
+    }
+    return most;
+}
+
 static void job_check(UserThread *t)
 {
     User *u = t->user;
@@ -274,7 +288,7 @@ static void job_check(UserThread *t)
     if (r->state == REGION_FREE || !r->handle)
         violate(w, "program%u: a job on a region that is closed", u->index);
     if (j->kind != CACHE_OPEN_REMOTE && j->kind != CACHE_CLOSE_REMOTE && j->kind != CACHE_SYNC &&
-        j->kind != CACHE_SIZE && (j->len == 0 || j->offset + j->len > r->len))
+        j->kind != CACHE_SIZE && (j->len == 0 || j->offset + j->len > job_most(u, j)))
         violate(w, "program%u: a job beyond its region's end", u->index);
     if (j->kind == CACHE_WRITE && (r->flags & DODO_RDONLY))
         violate(w, "program%u: a region opened for reading is written", u->index);

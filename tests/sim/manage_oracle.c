@@ -386,16 +386,23 @@ static void write_job_over(UserThread *t, UserRegion *r)
     r->must_tell = true;
 }
 
-/* Is a part read unasked from here on? One that the kernel was asked for begins twice. */
+/* Is a part read unasked from here on? One that the kernel was asked for begins twice, and once
+ * more where it goes on in the next region. */
 static bool part_begins(UserThread *t)
 {
     User *u = t->user;
     const CacheJob *j = t->job;
-    bool asked = j->kind == CACHE_FILL && u->asked == j->file && u->asked_at == j->offset;
     if (j->kind != CACHE_ASK && j->kind != CACHE_FILL)
         return false;
-    u->asked = j->kind == CACHE_ASK ? j->file : NULL;
-    u->asked_at = j->offset;
+    const UserRegion *r = j->file;
+    uint64_t from = r->offset + j->offset, to = from + j->len;
+    bool asked =
+        j->kind == CACHE_FILL && u->asked == r->file && u->asked_from == from && to <= u->asked_to;
+    if (asked && to < u->asked_to)
+        manage_cover(u->m, MANAGE_COVER_PARTS_ON);
+    u->asked = j->kind == CACHE_ASK || (asked && to < u->asked_to) ? r->file : NULL;
+    u->asked_from = asked ? to : from;
+    u->asked_to = asked ? u->asked_to : to;
     return !asked;
 }
 

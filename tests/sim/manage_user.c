@@ -360,7 +360,7 @@ static CacheFileId user_file_id(void *ctx, const void *file)
 {
     const UserRegion *r = file;
     (void)ctx;
-    return (CacheFileId){.inode = (uintptr_t)r->file};
+    return (CacheFileId){.inode = (uintptr_t)r->file, .offset = r->offset};
 }
 
 static void cache_file_release(void *ctx, void *file)

@@ -41,6 +41,13 @@ FIXTURE void released(void *ctx, void *file)
     w.releases++;
 }
 
+/* A region begins in the file as far behind &w as its file's pointer points. */
+FIXTURE CacheFileId file_place(void *ctx, const void *file)
+{
+    (void)ctx;
+    return (CacheFileId){.offset = (uint64_t)((const char *)file - (const char *)&w)};
+}
+
 /* A hook of those tests that want it. */
 FIXTURE bool file_held(void *ctx, const void *file, uint64_t offset, uint64_t len)
 {
@@ -57,6 +64,7 @@ FIXTURE CacheResult carry_out(const CacheJob *job)
                   job->kind == CACHE_CLONE || job->kind == CACHE_FILL;
     int error = 0;
     w.did[job->kind]++;
+    assert_true(job->len > 0 || (job->kind != CACHE_ASK && job->kind != CACHE_FILL));
     size_t told = strlen(w.story);
     if (told + 1 < sizeof w.story)
         w.story[told] = job->both ? 'W' : letters[job->kind];
@@ -206,9 +214,10 @@ FIXTURE void cache_unlocked(void *ctx)
  * has the default policy, for only with that it does. */
 FIXTURE Cache *make(const CacheConfig *cfg, unsigned flags, int *ret_rd)
 {
-    Cache *c = cache_new(
-        cfg,
-        &(CacheHooks){.lock = cache_locked, .unlock = cache_unlocked, .file_release = released});
+    Cache *c = cache_new(cfg, &(CacheHooks){.lock = cache_locked,
+                                            .unlock = cache_unlocked,
+                                            .file_id = file_place,
+                                            .file_release = released});
     assert_non_null(c);
     if (!cfg->lets_go)
         assert_int_equal(cache_set_policy(c, MANAGE_LRU), 0);

@@ -320,6 +320,104 @@ TEST(idle__all_of_the_file_comes)
     cache_free(c);
 }
 
+/* The region of the file that begins @at bytes behind the start of the first one, with its remote
+ * memory open. */
+static int open_at(Cache *c, uint64_t at)
+{
+    int rd = cache_open(c, BYTES / 4, BYTES / 4, (char *)&w + at, DODO_RDONLY);
+    assert_true(rd > 0);
+    w.no_part = true;
+    assert_reads(c, rd, PIECES / 8);
+    assert_reads(c, rd, PIECES / 8 + 2);
+    w.no_part = false;
+    return rd;
+}
+
+static bool is_filled(Cache *c, int rd, unsigned piece)
+{
+    return cache_state(c, rd, (uint64_t)piece * PIECE) == CACHE_REMOTE;
+}
+
+TEST(part__goes_on_in_the_next_region_of_the_file)
+{
+    int rd;
+    Cache *c = make_paid(2, &rd);
+    int behind = open_at(c, BYTES);
+    unsigned asked = w.did[CACHE_ASK];
+    assert_reads(c, rd, PIECES - 4);
+    assert_int_equal(w.did[CACHE_ASK], asked + 1); /* for all of it at once */
+    assert_true(is_filled(c, rd, PIECES - 3) && is_filled(c, rd, PIECES - 1));
+    assert_true(is_filled(c, behind, 0) && is_filled(c, behind, 4));
+    assert_false(is_filled(c, behind, 5));
+    assert_int_equal(do_read(c, behind, 0, PIECE), PIECE);
+    assert_memory_equal(w.buf, w.file, PIECE);
+    cache_free(c);
+}
+
+TEST(part__may_begin_in_the_next_region)
+{
+    int rd;
+    Cache *c = make_paid(2, &rd);
+    int behind = open_at(c, BYTES);
+    assert_reads(c, rd, PIECES - 1);
+    assert_true(is_filled(c, behind, 0) && is_filled(c, behind, 7));
+    cache_free(c);
+}
+
+TEST(part__ends_where_the_next_region_is_elsewhere)
+{
+    int rd;
+    Cache *c = make_paid(2, &rd);
+    int other = open_at(c, BYTES + CACHE_BLOCK);
+    assert_reads(c, rd, PIECES - 4);
+    assert_true(is_filled(c, rd, PIECES - 1));
+    assert_false(is_filled(c, other, 0));
+    cache_free(c);
+}
+
+/* Nothing of what it was to cost stays spent, and another part may come. */
+TEST(part__whose_next_region_is_closed)
+{
+    for (unsigned first = PIECES - 4; first < PIECES; first += 3) {
+        int rd;
+        Cache *c = make_paid(2, &rd);
+        int behind = open_at(c, BYTES);
+        uint64_t spent = stats(c).extent_spent_ns, parts = stats(c).extents;
+        assert_int_equal(do_read(c, rd, (uint64_t)first * PIECE, PIECE), PIECE);
+        w.file_ns = 0; /* it takes no time */
+        assert_int_equal(do_close(c, behind), 0);
+        w.file_ns = 8 * MS;
+        idle(c, 0);
+        assert_int_equal(stats(c).extents, parts + (first + 1 < PIECES));
+        assert_int_equal(stats(c).extent_spent_ns, spent);
+        assert_reads(c, rd, 19);
+        assert_true(is_filled(c, rd, 20));
+        cache_free(c);
+    }
+}
+
+/* As much of the next one as came. */
+TEST(part__whose_next_region_is_lost)
+{
+    int rd;
+    Cache *c = make_paid(2, &rd);
+    int behind = open_at(c, BYTES);
+    CacheJob job;
+    assert_int_equal(do_read(c, rd, (PIECES - 4ull) * PIECE, PIECE), PIECE);
+    assert_true(cache_background_take(c, &job, w.now_ns));
+    CacheResult result = carry_out(&job);
+    cache_background_done(c, &job, &result, w.now_ns += result.ns);
+    w.lost = true;
+    background(c);
+    w.lost = false;
+    assert_true(is_filled(c, rd, PIECES - 1));
+    assert_int_equal(cache_state(c, behind, 0), CACHE_DISK);
+    w.now_ns += 10 * NS_PER_S; /* beyond the refraction */
+    assert_reads(c, rd, 19);
+    assert_true(is_filled(c, rd, 20));
+    cache_free(c);
+}
+
 TEST(idle__goes_on_in_the_next_region_of_the_file)
 {
     int rd;
