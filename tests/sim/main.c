@@ -263,8 +263,9 @@ static const enum Scenario rule_scenarios[DODO_RULE_MAX] = {
 /* Of rules whose loss few seeds show: where the search begins, a little before the first that shows
  * it today. What lies before that costs minutes of a run's time and says nothing. */
 static const uint64_t rule_begins[DODO_RULE_MAX] = {
-    [DODO_RULE_SETTLED] = 65,   [DODO_RULE_STAMP] = 138,     [DODO_RULE_RELEASE_UNWRITTEN] = 138,
-    [DODO_RULE_GIVEN_UP] = 145, [DODO_RULE_SAVE_ENDS] = 120,
+    [DODO_RULE_SETTLED] = 65,     [DODO_RULE_STAMP] = 138,     [DODO_RULE_RELEASE_UNWRITTEN] = 138,
+    [DODO_RULE_GIVEN_UP] = 240,   [DODO_RULE_SAVE_ENDS] = 120, [DODO_RULE_WITHDRAW] = 108,
+    [DODO_RULE_MIRROR_LOOK] = 75,
 };
 
 typedef struct RuleResult {
