@@ -115,19 +115,17 @@ static uint64_t part_end(const Cache *c, const Region *r, uint64_t at, uint64_t 
     return min_u64(end, r->size);
 }
 
-/* Where a part from @from on lies; at most @len bytes. @on: it may go on in the next region. */
-static void lay_out(Cache *c, uint64_t from, uint64_t len, bool on, uint64_t now_ns)
+/* A part from @from on, of at most @len bytes. @on: it may go on in the next region. */
+static FillPart lay_out(const Cache *c, uint64_t from, uint64_t len, bool on)
 {
-    FillPart *part = &c->fill.part;
     const Region *r = c->fill.region;
     uint64_t lacks = 0, end = part_end(c, r, from, len, &lacks);
-    *part = (FillPart){.from = from, .len = end - from, .passed = from - c->fill.at};
+    FillPart part = {.from = from, .len = end - from, .passed = from - c->fill.at};
     Region *q = on && end == r->size ? neighbour(c, r) : NULL;
     if (q && may_fill(q))
-        part->rest = part_end(c, q, 0, sub_u64(len, part->len), &lacks);
-    else if (q && remote_may_open(c, q, now_ns))
-        remote_want(c, q);
-    part->next = part->rest ? q : NULL;
+        part.rest = part_end(c, q, 0, sub_u64(len, part.len), &lacks);
+    part.next = part.rest ? q : NULL;
+    return part;
 }
 
 /* ---- how much -------------------------------------------------------------------------------- */
@@ -147,12 +145,6 @@ static uint64_t free_bytes(const Fill *f, uint64_t far, uint64_t now_ns)
     return fits >= 2 * f->read_bytes ? min_u64(fits, f->most_bytes) : 0;
 }
 
-/* All that wait for the drive wait for a part, too. */
-static uint64_t waiting(const Fill *f)
-{
-    return max_u64(f->clock.reads, 1);
-}
-
 /* A part that is paid is no longer. */
 static uint64_t paid_most(const Fill *f)
 {
@@ -164,20 +156,19 @@ static bool plan(Cache *c, uint64_t from, uint64_t len, bool free, uint64_t now_
 {
     Fill *f = &c->fill;
     uint64_t alone = read_alone_ns(f);
-    if (len == 0)
-        return false;
-    lay_out(c, from, len, !free, now_ns);
-    uint64_t bytes = f->part.len + f->part.rest;
+    FillPart part = lay_out(c, from, len, !free);
+    uint64_t bytes = part.len + part.rest;
     if (bytes == 0)
         return false;
-    uint64_t takes = fill_takes_ns(&f->clock, f->part.passed, bytes, alone);
-    uint64_t cost = free ? 0 : waiting(f) * sub_u64(takes, fill_idle_ns(&f->clock, alone, now_ns));
-    if (GUARD(LEDGER) && !ledger_covers(&f->ledger, cost)) {
-        f->part = (FillPart){0};
+    uint64_t takes = fill_takes_ns(&f->clock, part.passed, bytes, alone);
+    /* All that wait for the drive wait for the part, too. */
+    uint64_t waiting = max_u64(f->clock.reads, 1);
+    uint64_t cost = free ? 0 : waiting * sub_u64(takes, fill_idle_ns(&f->clock, alone, now_ns));
+    if (GUARD(LEDGER) && !ledger_covers(&f->ledger, cost))
         return false;
-    }
-    f->part.expected_ns = cost;
-    f->part.due = true;
+    part.expected_ns = cost;
+    part.due = true;
+    f->part = part;
     f->ledger.spent_ns += cost;
     fill_begin(&f->clock, now_ns);
     return true;
