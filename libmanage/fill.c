@@ -202,20 +202,8 @@ static void brought(Cache *c, Region *r, uint64_t from, uint64_t to)
         if (held)
             *brought_map(r, i) |= piece_mask(c, i, from, to) & ~*held;
     }
-    c->stats.extents++;
     c->stats.extent_bytes += to - from;
     remote_holds(c, r, from, to);
-}
-
-void fill_part_on(Fill *f)
-{
-    f->region = f->part.next;
-    f->at = 0;
-    f->part.due = true;
-    f->part.from = 0;
-    f->part.len = f->part.rest;
-    f->part.next = NULL;
-    f->part.rest = 0;
 }
 
 /* @whole: all of it has come. */
@@ -235,6 +223,7 @@ void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t
     Fill *f = &c->fill;
     Region *r = job->region;
     uint64_t came = result->count > 0 ? min_u64((uint64_t)result->count, job->len) : 0;
+    c->stats.extents += came && !f->part.came;
     f->part.came += came;
     f->part.work_ns += result->ns;
     if (f->region == r && f->at <= job->offset)
@@ -247,9 +236,8 @@ void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t
         brought(c, r, job->offset, job->offset + came);
     if (remote_holds_at(c, r, job->offset)) /* not what is dirty here: it goes on elsewhere */
         f->full = 0;
-    if (f->region == r && f->part.next)
-        fill_part_on(f);
-    else
+    f->part.due = f->region == r && (f->part.len || f->part.next); /* for its next job */
+    if (!f->part.due)
         part_over(f, came == job->len, cost_of(&r->ways->cost[COST_FILE], f->read_bytes), now_ns);
 }
 

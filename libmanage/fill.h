@@ -56,11 +56,11 @@ uint64_t fill_paid_bytes(uint64_t bytes, uint64_t ns, uint64_t alone_ns, uint64_
 
 /* ---- of the cache; with the lock held ------------------------------------------------------- */
 
-/* A part that is being read, or about to be. It may go on from one region into the next one of the
- * file: a job for each. */
+/* A part that is being read, or about to be. It takes several jobs: each has no more in memory than
+ * the network needs to be busy. It may go on from one region into the next one of the file. */
 typedef struct FillPart {
-    bool due;            /* this is the next job: */
-    uint64_t from, len;  /* in Fill.region */
+    bool due;            /* for its next job */
+    uint64_t from, len;  /* in Fill.region: what no job has taken yet */
     struct Region *next; /* then the beginning of that one; NULL: it ends before */
     uint64_t rest;       /* so much of it */
     uint64_t passed;     /* bytes between the last read and the part */
@@ -90,8 +90,6 @@ void fill_note_end(Cache *c, const CacheJob *job, const CacheResult *result, uin
 bool fill_ran_beside(const Cache *c, const CacheJob *job, uint64_t now_ns);
 /* The program's thread has asked the kernel for a part. */
 void fill_asked(Cache *c, const CacheResult *result);
-/* A part goes on where it ends in its region. */
-void fill_part_on(Fill *f);
 /* A part's job is over. */
 void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns);
 /* Region @r is closed, or has lost its remote memory: a part of it that has not begun is dropped.

@@ -5,6 +5,7 @@
 
 enum {
     LOOK_PIECES = 1 << 12, /* looked at in one go for one that remote memory lacks */
+    JOB_BYTES = 256 << 10, /* of a part, in memory at a time */
     BESIDE_MAX = 7,        /* reads in a row beside parts: then one shows what it takes without */
 };
 
@@ -182,6 +183,17 @@ static void part_begin(const Cache *c, CacheJob *job, enum CacheJobKind kind, ui
     job->len = c->fill.part.len + (kind == CACHE_ASK ? c->fill.part.rest : 0);
 }
 
+/* It goes on at the beginning of the next region. */
+static void part_on(Fill *f)
+{
+    f->region = f->part.next;
+    f->at = 0;
+    f->part.from = 0;
+    f->part.len = f->part.rest;
+    f->part.next = NULL;
+    f->part.rest = 0;
+}
+
 /* As much as costs the program nothing. At a region's start the head may be elsewhere. */
 static bool plan_free(Cache *c, uint64_t from, uint64_t now_ns)
 {
@@ -226,13 +238,16 @@ static bool plan_more(Cache *c, uint64_t now_ns)
 bool fill_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
     Fill *f = &c->fill;
-    if (f->part.due && f->part.len == 0) /* all of it lies in the next region */
-        fill_part_on(f);
+    if (f->part.due && f->part.len == 0)
+        part_on(f);
     if (f->part.due && !may_fill(f->region)) /* its remote memory was lost meanwhile */
         fill_forget(c, f->region, now_ns);
     if (!f->part.due && !plan_more(c, now_ns))
         return false;
     f->part.due = false;
     part_begin(c, job, CACHE_FILL, now_ns);
+    job->len = min_u64(job->len, JOB_BYTES);
+    f->part.from += job->len;
+    f->part.len -= job->len;
     return true;
 }

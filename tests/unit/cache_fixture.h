@@ -22,12 +22,13 @@ static struct {
     int write_error, sync_error, read_error;
     bool no_memory, lost;
     uint64_t file_ns, remote_ns, clone_ns /* 0: as remote_ns */, now_ns;
-    uint64_t part_ns; /* what a part takes that is filled */
-    bool no_part;     /* nothing of it comes */
-    uint64_t ask_ns;  /* what it takes to ask the kernel for it */
-    uint64_t held_to; /* so much of the file the kernel has in memory, */
-    unsigned asked;   /* and was asked for that so often; */
-    uint64_t held_ns; /* what it takes then; 0: 1.5 us */
+    uint64_t part_ns;   /* what a part takes that is filled */
+    bool no_part;       /* nothing of it comes */
+    uint64_t fill_most; /* the longest job that brought some of one */
+    uint64_t ask_ns;    /* what it takes to ask the kernel for it */
+    uint64_t held_to;   /* so much of the file the kernel has in memory, */
+    unsigned asked;     /* and was asked for that so often; */
+    uint64_t held_ns;   /* what it takes then; 0: 1.5 us */
     unsigned did[CACHE_ADVISE + 1], probes, releases;
     uint64_t bad_at;     /* not 0: what is written there fails */
     ssize_t clone_taken; /* not 0: the next one's */
@@ -96,6 +97,7 @@ FIXTURE CacheResult carry_out(const CacheJob *job)
     if (job->kind == CACHE_FILL && !w.no_part && !result.remote_error) {
         memcpy(w.remote + job->offset, w.file + job->offset, job->len);
         result.ns = w.part_ns;
+        w.fill_most = w.fill_most > job->len ? w.fill_most : job->len;
     }
     if (job->kind == CACHE_CLONE)
         result.ns = w.clone_ns ? w.clone_ns : w.remote_ns;

@@ -451,6 +451,23 @@ TEST(idle__a_long_one_fills_region_after_region)
     cache_free(c);
 }
 
+/* A part takes several jobs, and counts as one: no more of it is in memory at a time. */
+TEST(part__comes_by_jobs)
+{
+    int rd;
+    Cache *c = make_paid(2, &rd);
+    assert_reads(c, rd, 19);
+    uint64_t parts = stats(c).extents, bytes = stats(c).extent_bytes;
+    unsigned jobs = w.did[CACHE_FILL];
+    w.now_ns += NS_PER_S;
+    idle(c, 0);
+    assert_int_equal(w.fill_most, 256 * K);
+    assert_true(stats(c).extent_bytes - bytes > 256 * K);
+    assert_true(w.did[CACHE_FILL] - jobs > stats(c).extents - parts);
+    assert_int_equal(piece_state(c, PIECES - 1), CACHE_REMOTE);
+    cache_free(c);
+}
+
 /* A program that reads nothing else leaves no time. */
 TEST(idle__none_where_the_drive_is_always_wanted)
 {
