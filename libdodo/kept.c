@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "libdodo/kept.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/os.h"
@@ -32,21 +28,9 @@ static void file_name(const CheckName *name, char out[NAME_MAX_BYTES])
 void kept_sweep(void)
 {
     struct timespec now, up;
-    struct stat st;
-    int dir = state_dir_open(directory);
-    DIR *d = dir >= 0 ? fdopendir(dir) : NULL;
-    if (!d) {
-        if (dir >= 0)
-            (void)close(dir);
-        return;
-    }
     (void)clock_gettime(CLOCK_REALTIME, &now);
     (void)clock_gettime(CLOCK_BOOTTIME, &up);
-    for (const struct dirent *e; (e = readdir(d));)
-        if (fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-            st.st_mtim.tv_sec < now.tv_sec - up.tv_sec)
-            (void)unlinkat(dir, e->d_name, 0);
-    (void)closedir(d);
+    (void)state_files_sweep(directory, now.tv_sec - up.tv_sec);
 }
 
 ssize_t kept_save(const void *record, size_t len)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "libdodo/state_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/os.h"
+#include "libdodo/state_dir.h"
 
 static bool write_all(int fd, const uint8_t *bytes, size_t len)
 {
@@ -55,4 +57,25 @@ ssize_t state_file_load(int dir, const char *name, void *bytes, size_t cap)
         at += n > 0 ? (size_t)n : 0;
     }
     return (ssize_t)at;
+}
+
+unsigned state_files_sweep(const char *part, time_t before)
+{
+    OS_DESCRIPTORS_BUSY;
+    struct stat st;
+    unsigned left = 0;
+    int dir = state_dir_open(part);
+    DIR *d = dir >= 0 ? fdopendir(dir) : NULL;
+    if (!d) {
+        if (dir >= 0)
+            (void)close(dir);
+        return 0;
+    }
+    for (const struct dirent *e; (e = readdir(d));) {
+        if (fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+            continue;
+        left += st.st_mtim.tv_sec >= before || unlinkat(dir, e->d_name, 0) < 0;
+    }
+    (void)closedir(d);
+    return left;
 }

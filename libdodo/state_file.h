@@ -7,10 +7,13 @@
 
 #include <stddef.h>
 #include <sys/types.h>
+#include <time.h>
 
 /* 0; -1: there is none of that content now. An earlier one stays. */
 int state_file_save(int dir, const char *name, const void *bytes, size_t len);
 /* Into @bytes. How many those are; 0: there is no such file, or it has more than @cap. */
 ssize_t state_file_load(int dir, const char *name, void *bytes, size_t cap);
+/* Removes the files of @part that were written before @before. How many are left. */
+unsigned state_files_sweep(const char *part, time_t before);
 
 #endif

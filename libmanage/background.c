@@ -27,12 +27,21 @@ static bool remotes_take(Cache *c, CacheJob *job, uint64_t now_ns)
     return false;
 }
 
+static bool recall_take(Cache *c, CacheJob *job, uint64_t now_ns)
+{
+    Region *r = trace_asks(c);
+    if (r)
+        job_begin(job, r, CACHE_RECALL, now_ns);
+    return r != NULL;
+}
+
 bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
     cache_enter(c);
     reclaim_unstick(c, now_ns);
-    bool taken = remotes_take(c, job, now_ns) || reclaim_take(c, job, now_ns) ||
-                 ahead_take(c, job, now_ns) || fill_take(c, job, now_ns) ||
+    bool taken = remotes_take(c, job, now_ns) || recall_take(c, job, now_ns) ||
+                 reclaim_take(c, job, now_ns) || ahead_take(c, job, now_ns) ||
+                 fill_take(c, job, now_ns) ||
                  remotes_take(c, job, now_ns); /* which a fill has just asked for */
     c->background_idle = true; /* later work wakes a thread again, perhaps another one */
     cache_unlock(c);

@@ -48,6 +48,7 @@ Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
     list_init(&c->ahead);
     list_init(&c->claimed);
     list_init(&c->ways);
+    list_init(&c->traces);
     c->dir.limit_bytes = config->limit_bytes;
     fill_init(&c->fill, config->extent_bytes, config->spend_percent);
     c->background_idle = true;
@@ -83,6 +84,7 @@ Cache *cache_free(Cache *c)
         c->policy->destroy(c->policy_self);
     lanes_free(c);
     ways_free(c);
+    traces_free(c);
     buffers_deinit(&c->buffers);
     free(c->open);
     free(c->table);
@@ -274,6 +276,20 @@ static bool ways_check(const Cache *c, uint64_t pieces)
     return pieces == 0 && left == c->files_left && regions == c->region_count;
 }
 
+/* What the lists of traces take is counted, and each region has that of its file. */
+static bool traces_check(const Cache *c)
+{
+    uint64_t bytes = 0;
+    unsigned count = 0, asking = 0;
+    LIST_FOREACH(n, &c->traces) {
+        const Trace *t = CONTAINER_OF(n, Trace, link);
+        bytes += (uint64_t)(t->before.room + t->now.room) * sizeof *t->now.ranges;
+        asking += t->asks != NULL;
+        count++;
+    }
+    return bytes == c->trace_bytes && count == c->traces_count && asking == c->traces_asking;
+}
+
 bool cache_check(Cache *c)
 {
     Sums s = {0};
@@ -297,7 +313,7 @@ bool cache_check(Cache *c)
     good = good && s.used == c->used_bytes && s.used + buffers_kept(c) <= c->cfg.limit_bytes &&
            s.dirty == c->dirty_bytes && s.ahead == c->ahead_bytes && s.known == c->dir.entries &&
            s.known_bytes == c->dir.bytes && s.stuck == c->stuck && s.wanted == c->remotes_wanted &&
-           s.closing == c->remotes_closing && ways_check(c, s.pieces);
+           s.closing == c->remotes_closing && ways_check(c, s.pieces) && traces_check(c);
     cache_unlock(c);
     return good;
 }

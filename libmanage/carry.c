@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "libdodo/range_held.h"
 #include "libmanage/backing.h"
+#include "libmanage/records.h"
 
 enum { PROBES = 3, PROBES_NS = NS_PER_MS };
 
@@ -110,6 +111,16 @@ static void advise(const CacheJob *j)
         backing_advise(j->file, j->offset, j->len, kernels[j->advice]);
 }
 
+static void recall(const CacheJob *j, CacheResult *r)
+{
+    dev_t device;
+    ino_t inode;
+    CacheRange *ranges;
+    backing_id(j->file, &device, &inode);
+    if (record_load((CacheFileId){device, inode, 0}, &ranges, &r->ranges_count))
+        r->ranges = ranges;
+}
+
 void job_carry_out(const CacheJob *j, CacheResult *r)
 {
     uint64_t start = os_now_ns();
@@ -149,6 +160,9 @@ void job_carry_out(const CacheJob *j, CacheResult *r)
     case CACHE_ASK:
         backing_ask(j->file, j->offset, j->len);
         break;
+    case CACHE_RECALL:
+        recall(j, r);
+        break;
     case CACHE_ADVISE:
         advise(j);
         break;
@@ -161,5 +175,7 @@ void job_carry_out(const CacheJob *j, CacheResult *r)
 void job_result_free(CacheResult *result)
 {
     free(result->held_blocks);
+    free((CacheRange *)(uintptr_t)result->ranges);
     result->held_blocks = NULL;
+    result->ranges = NULL;
 }

@@ -47,6 +47,11 @@ typedef struct CacheFileId {
     uint64_t offset;
 } CacheFileId;
 
+/* Blocks of a file that follow each other. */
+typedef struct CacheRange {
+    uint32_t block, blocks;
+} CacheRange;
+
 typedef struct CacheHooks {
     void (*lock)(void *ctx); /* both NULL where there is one thread */
     void (*unlock)(void *ctx);
@@ -135,7 +140,9 @@ enum CacheJobKind {
     CACHE_CLOSE_REMOTE, /* dodo_mclose(remote) */
     CACHE_SYNC,         /* fdatasync(file) */
     CACHE_SIZE,         /* fstat(file): how many bytes the region's part of the file has */
-    CACHE_ASK,   /* os_ask_for_all(file): the drive is to begin with that. Nobody waits for it */
+    CACHE_RECALL, /* into the result: what an earlier run has left of the file. Whatever comes of it
+                   */
+    CACHE_ASK,    /* os_ask_for_all(file): the drive is to begin with that. Nobody waits for it */
     CACHE_ADVISE /* posix_fadvise(file) as `advice` says; `both`: remote memory has a part of it, so
                     that WILLNEED is dodo_prefetch(remote). Whatever comes of it */
 };
@@ -170,10 +177,13 @@ typedef struct CacheResult {
                        * CLOSE_REMOTE follows; OPEN_REMOTE's does not */
     int remote;       /* OPEN_REMOTE */
     bool held;        /* OPEN_REMOTE: an earlier run's data is there (DODO_RETAIN) */
-    uint64_t *held_blocks; /* ... which of the region's blocks that may be, a bit each; NULL:
-                                    all. It stays the shell's */
-    uint64_t ns;           /* how long it took */
-    uint64_t read_ns;      /* a probe's reading; 0: there was none */
+    uint64_t *held_blocks;    /* ... which of the region's blocks that may be, a bit each; NULL:
+                                       all. It stays the shell's */
+    const CacheRange *ranges; /* RECALL: what an earlier run of a program needed of the file, in
+                               * order. They stay the shell's */
+    size_t ranges_count;
+    uint64_t ns;      /* how long it took */
+    uint64_t read_ns; /* a probe's reading; 0: there was none */
 } CacheResult;
 
 /* The next job for a background thread into @job. False: none now; look again when woken, or at
@@ -191,6 +201,16 @@ uint64_t cache_background_deadline(Cache *c); /* TIME_NEVER */
 bool cache_collapse_take(Cache *c, void **ret_at, size_t *ret_bytes);
 
 /* ---- the end of the process ------------------------------------------------------------------ */
+
+/* What this run has needed of a file, for the next one (CACHE_RECALL). */
+typedef struct CacheRecord {
+    CacheFileId file; /* its offset says nothing */
+    const CacheRange *ranges;
+    size_t count;
+} CacheRecord;
+/* The next one worth keeping, from *at on, 0 at first. The caller holds the lock until it needs
+ * @ret no more. False: that was the last one. */
+bool cache_recorded(Cache *c, unsigned *at, CacheRecord *ret);
 
 typedef struct CacheEnd {
     /* private; zero at the beginning */

@@ -16,6 +16,7 @@
 #include "libmanage/fill.h"
 #include "libmanage/guards.h"
 #include "libmanage/policies/policies.h"
+#include "libmanage/trace.h"
 #include "libmanage/ways.h"
 #include "libmanage/worth.h"
 
@@ -105,6 +106,7 @@ typedef struct Region {
     CacheFileId id;
     HmapNode place_node; /* cache->places: by its file and where it begins there */
     Ways *ways;
+    Trace *trace; /* of its file; NULL: none is kept */
     uint64_t number;
     int rd;
 
@@ -206,7 +208,10 @@ struct Cache {
     ListNode ways;
     unsigned ways_count, files_left; /* that are read past the cache, as it is not worth it */
     Fill fill;
-    uint64_t kept_ns; /* what copies for the next run took at the end of this one */
+    ListNode traces; /* the latest opened first */
+    unsigned traces_count, traces_asking;
+    uint64_t trace_bytes; /* of their lists */
+    uint64_t kept_ns;     /* what copies for the next run took at the end of this one */
     struct manage_stats stats;
 
     unsigned lane_count, lanes_given;

@@ -8,6 +8,7 @@
 #include "base/os.h"
 #include "base/time.h"
 #include "libmanage/carry.h"
+#include "libmanage/records.h"
 #include "libmanage/shell_private.h"
 
 enum {
@@ -22,14 +23,15 @@ static void print_stats(Manage *m)
                   "dodo manage: local_hits=%llu remote_hits=%llu disk_reads=%llu evictions=%llu "
                   "clones=%llu bypasses=%llu writebacks=%llu local_bytes=%llu remote_bytes=%llu "
                   "disk_bytes=%llu extents=%llu extent_bytes=%llu extent_spent_ns=%llu "
-                  "extent_earned_ns=%llu\n",
+                  "extent_earned_ns=%llu readaheads=%llu readahead_used=%llu\n",
                   (unsigned long long)s.local_hits, (unsigned long long)s.remote_hits,
                   (unsigned long long)s.disk_reads, (unsigned long long)s.evictions,
                   (unsigned long long)s.clones, (unsigned long long)s.bypasses,
                   (unsigned long long)s.writebacks, (unsigned long long)s.local_bytes,
                   (unsigned long long)s.remote_bytes, (unsigned long long)s.disk_bytes,
                   (unsigned long long)s.extents, (unsigned long long)s.extent_bytes,
-                  (unsigned long long)s.extent_spent_ns, (unsigned long long)s.extent_earned_ns);
+                  (unsigned long long)s.extent_spent_ns, (unsigned long long)s.extent_earned_ns,
+                  (unsigned long long)s.readaheads, (unsigned long long)s.readahead_used);
 }
 
 /* The process's cache, if this is no child of a fork that went by unseen. */
@@ -71,6 +73,13 @@ void manage_retain_at_exit(void)
     (void)atexit(at_exit_retain);
 }
 
+static void keep_records(Cache *c)
+{
+    CacheRecord record;
+    for (unsigned at = 0; cache_recorded(c, &at, &record);)
+        record_save(&record);
+}
+
 /* As stdio does: what was written is in the files when the program ends in order. This runs after
  * all exit handlers, which may still write. Other threads may go on or hang: it waits for none of
  * them. */
@@ -85,6 +94,7 @@ __attribute__((destructor)) static void at_unload(void)
     m->ending = true;
     while (cache_end_take(&end, m->cache, &job, os_now_ns()))
         job_carry_out(&job, &result);
+    keep_records(m->cache);
     (void)pthread_mutex_unlock(&m->lock);
     if (m->settings.stats)
         print_stats(m);

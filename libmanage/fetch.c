@@ -118,6 +118,7 @@ static void fetch_into(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uin
         to = missing_end(c, r, to, limit, source);
         index++;
     }
+    trace_note(c, r, offset, to);
     job_begin_pieces(c, &call->job, r, source, offset, to, now_ns);
     job_reads(c, call, false, now_ns);
 }

@@ -238,6 +238,9 @@ int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
     case CACHE_ASK:
         fill_asked(c, result);
         break;
+    case CACHE_RECALL:
+        trace_loaded(c, r, result);
+        break;
     case CACHE_ADVISE:
         break;
     case CACHE_SYNC:

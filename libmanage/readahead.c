@@ -142,6 +142,11 @@ static bool stream_alive(const Cache *c, uint32_t id)
     for (unsigned i = 0; i < STREAMS; i++)
         if (c->streams[i].region && c->streams[i].id == id)
             return true;
+    LIST_FOREACH(n, &c->traces) {
+        const Trace *t = CONTAINER_OF(n, Trace, link);
+        if (t->stream == id)
+            return t->region && t->lead >= TRACE_FOLLOWED;
+    }
     return false;
 }
 
@@ -251,6 +256,21 @@ static bool strided_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
     return false;
 }
 
+/* What comes next as an earlier run was. */
+static bool recorded_take(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
+{
+    uint64_t from, to;
+    Region *r;
+    while (budget(c, c->cfg.piece_bytes) && (r = trace_ahead(c, t, &from, &to))) {
+        const Stream s = {.region = r, .id = t->stream, .len = t->bytes};
+        bool taken = ahead_fetch(c, job, &s, from, to, now_ns);
+        trace_fetched(t, r, taken ? job->offset + job->len : to);
+        if (taken)
+            return true;
+    }
+    return false;
+}
+
 bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
     /* Of files one after the other: two at once would send a drive to and fro. */
@@ -263,6 +283,9 @@ bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns)
                               : strided_take(c, s, job, now_ns)))
             return true;
     }
+    LIST_FOREACH(n, &c->traces)
+        if (recorded_take(c, CONTAINER_OF(n, Trace, link), job, now_ns))
+            return true;
     c->ahead_wanted = false;
     return false;
 }

@@ -72,6 +72,7 @@ int region_begin(Cache *c, uint64_t len, uint64_t size, void *file, unsigned fla
     c->region_count++;
     list_push_back(&c->regions, &r->link);
     place_add(c, r, id);
+    r->trace = trace_get(c, r);
     region_admit(c, r);
     if (flags & DODO_RETAIN) /* an earlier run may have left its data there */
         remote_want(c, r);
@@ -93,6 +94,7 @@ void region_free(Cache *c, Region *r)
     if (r->remote_state == REMOTE_CLOSING)
         c->remotes_closing--;
     ways_put(r->ways);
+    trace_put(c, r);
     free(r->held_blocks);
     free(r->leaves);
     list_remove(&r->link);

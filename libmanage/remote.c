@@ -203,6 +203,7 @@ void remote_lost(Cache *c, Region *r, uint64_t now_ns)
 
 void remote_opened(Cache *c, Region *r, const CacheResult *result, uint64_t now_ns)
 {
+    c->ahead_wanted = true; /* what is fetched ahead waits for it, or for nothing any more */
     if (result->remote_error) {
         /* Figure 5: do no allocation for the refraction period. */
         r->remote_state = REMOTE_NONE;

@@ -95,9 +95,9 @@ DODO_API int dodo_copen(size_t len, int fd, off_t offset);
  * dodo_copen_flags() - dodo_copen() with flags
  * @len, @fd, @offset: as of dodo_copen()
  * @flags:  any of DODO_RDONLY (a descriptor open for reading is enough, dodo_cwrite() fails),
- *          DODO_RETAIN (what is in remote memory stays there for the next run), DODO_STRIPE (its
- *          remote memory may be on several hosts), DODO_MIRROR (it is there twice, on two
- *          hosts), DODO_FALLBACK (always the case here),
+ *          DODO_RETAIN (what is in remote memory stays there for the next run, and the order of
+ *          the reads is kept for it), DODO_STRIPE (its remote memory may be on several hosts),
+ *          DODO_MIRROR (it is there twice, on two hosts), DODO_FALLBACK (always the case here),
  *          DODO_MANAGE_WRITE_THROUGH; 0 is dodo_copen()
  *
  * Returns and errors as dodo_copen(), and EINVAL for an unknown flag.

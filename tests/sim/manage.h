@@ -59,6 +59,7 @@ enum {
     X(FILLS, "read past the cache, and filled")             \
     X(PARTS, "parts of files that were read unasked")       \
     X(PARTS_ON, "parts that go on in the next region")      \
+    X(RECALLS, "orders of an earlier run that came")        \
     X(CLONES, "cloned")                                     \
     X(WRITES_BOTH, "written to the file and remote memory") \
     X(WRITES_BOTH_LOST, "... which was lost meanwhile")     \
@@ -159,6 +160,7 @@ typedef struct UserThread {
     /* a job of the cache's */
     CacheJob *job, work;
     CacheResult result;
+    CacheRange earlier[8]; /* of a file: what a run is said to have needed */
     uint64_t began_ns, digest;
     size_t at;         /* of a write of the file alone */
     bool job_injected; /* the file failed its write or sync */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "tests/lib/cache_job.h"
 #include "tests/sim/manage.h"
 
@@ -257,6 +258,7 @@ void job_answered(UserThread *t)
     case CACHE_SYNC:
     case CACHE_SIZE:
     case CACHE_ASK:
+    case CACHE_RECALL:
     case CACHE_ADVISE:
         break;
     }
@@ -320,6 +322,20 @@ static void clone_start(UserThread *t)
               remote_later, t, 0);
 }
 
+/* True, false or senseless: whatever it is, no read may be wrong. */
+static void recall(UserThread *t)
+{
+    SimRng *r = &t->user->rng;
+    t->result.ranges = t->earlier;
+    t->result.ranges_count = sim_rng_below(r, ARRAY_SIZE(t->earlier) + 1);
+    for (size_t i = 0; i < t->result.ranges_count; i++) {
+        bool senseless = sim_rng_chance(r, 20000);
+        t->earlier[i] =
+            (CacheRange){(uint32_t)sim_rng_below(r, senseless ? UINT32_MAX : USER_FILE_BLOCKS),
+                         (uint32_t)sim_rng_below(r, senseless ? UINT32_MAX : 4)};
+    }
+}
+
 void job_start(UserThread *t, CacheJob *job)
 {
     User *u = t->user;
@@ -349,6 +365,9 @@ void job_start(UserThread *t, CacheJob *job)
     case CACHE_SYNC:
         simfs_sync(r->handle, &u->life, file_done, t);
         break;
+    case CACHE_RECALL:
+        recall(t);
+        __attribute__((fallthrough));
     case CACHE_SIZE:
     case CACHE_ASK:
     case CACHE_ADVISE:

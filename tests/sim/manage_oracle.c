@@ -464,6 +464,9 @@ void truth_job_over(UserThread *t)
         r->synced |= x->count == 0;
         r->lost |= x->count < 0; /* perhaps: some of it may be cached no more */
         break;
+    case CACHE_RECALL:
+        m->cover[MANAGE_COVER_RECALLS] += x->ranges_count > 0;
+        break;
     case CACHE_READ_FILE:
     case CACHE_CLOSE_REMOTE:
     case CACHE_SIZE:

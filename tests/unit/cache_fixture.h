@@ -30,9 +30,11 @@ static struct {
     unsigned asked;     /* and was asked for that so often; */
     uint64_t held_ns;   /* what it takes then; 0: 1.5 us */
     unsigned did[CACHE_ADVISE + 1], probes, releases;
-    uint64_t bad_at;     /* not 0: what is written there fails */
-    ssize_t clone_taken; /* not 0: the next one's */
-    char story[256];     /* the jobs, by letter */
+    uint64_t bad_at;           /* not 0: what is written there fails */
+    ssize_t clone_taken;       /* not 0: the next one's */
+    char story[256];           /* the jobs, by letter */
+    const CacheRange *earlier; /* what an earlier run has left of the file */
+    size_t earlier_count;
 } w;
 
 FIXTURE void released(void *ctx, void *file)
@@ -59,7 +61,7 @@ FIXTURE bool file_held(void *ctx, const void *file, uint64_t offset, uint64_t le
 
 FIXTURE CacheResult carry_out(const CacheJob *job)
 {
-    static const char letters[] = "rRfFwcoxSska"; /* as enum CacheJobKind; W: a write of both */
+    static const char letters[] = "rRfFwcoxSslka"; /* as enum CacheJobKind; W: a write of both */
     CacheResult result = {.count = (ssize_t)job->len, .ns = w.file_ns, .remote = 1};
     bool remote = job->both || job->kind == CACHE_READ_REMOTE || job->kind == CACHE_READ_FILL ||
                   job->kind == CACHE_CLONE || job->kind == CACHE_FILL;
@@ -101,6 +103,10 @@ FIXTURE CacheResult carry_out(const CacheJob *job)
     }
     if (job->kind == CACHE_CLONE)
         result.ns = w.clone_ns ? w.clone_ns : w.remote_ns;
+    if (job->kind == CACHE_RECALL) {
+        result.ranges = w.earlier;
+        result.ranges_count = w.earlier_count;
+    }
     if (job->probe) {
         w.probes++;
         result.read_ns = w.remote_ns;

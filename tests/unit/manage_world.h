@@ -102,6 +102,7 @@ typedef struct World {
     int remotes_ever;
     uint64_t seed;
     bool trace;
+    CacheRange earlier[8]; /* what a run is said to have needed */
     /* what happened */
     uint64_t reads, writes, syncs, closes, failed_writes, failed_syncs, opens, opens_failed, clones,
         losses, released, remote_reads, fills, parts, jobs, hits, file_hits;
@@ -313,6 +314,18 @@ static void world_sync(World *w, WorldFile *f, CacheResult *ret)
     ret->error = fails ? EIO : 0;
 }
 
+/* True, false or senseless: whatever it is, no read may be wrong. */
+static void world_recall(World *w, CacheResult *ret)
+{
+    ret->ranges_count = sim_rng_below(&w->rng, ARRAY_SIZE(w->earlier) + 1);
+    ret->ranges = w->earlier;
+    for (size_t i = 0; i < ret->ranges_count; i++)
+        w->earlier[i] = (CacheRange){
+            (uint32_t)sim_rng_below(&w->rng,
+                                    sim_rng_chance(&w->rng, 50000) ? UINT32_MAX : WORLD_BLOCKS),
+            (uint32_t)sim_rng_below(&w->rng, sim_rng_chance(&w->rng, 50000) ? UINT32_MAX : 4)};
+}
+
 /* Carries a job out, all at once. */
 static void world_do(World *w, WorldJob *j, CacheJob *job, CacheResult *ret)
 {
@@ -373,6 +386,9 @@ static void world_do(World *w, WorldJob *j, CacheJob *job, CacheResult *ret)
         break;
     case CACHE_ASK:
         WORLD_CHECK(w, job->len > 0 && job->offset + job->len <= WORLD_BYTES);
+        break;
+    case CACHE_RECALL:
+        world_recall(w, ret);
         break;
     case CACHE_ADVISE:
         WORLD_CHECK(w, !job->both || (f->remote_open && f->remote == job->remote));
@@ -568,7 +584,7 @@ static void slot_look(World *w, WorldSlot *s)
 
 static void world_open(World *w, WorldFile *f)
 {
-    static const unsigned flags[] = {0, 0, MANAGE_WRITE_THROUGH};
+    static const unsigned flags[] = {0, DODO_RETAIN, MANAGE_WRITE_THROUGH};
     f->flags = flags[sim_rng_below(&w->rng, ARRAY_SIZE(flags))];
     bool quiet = w->quiet;
     w->quiet = true;

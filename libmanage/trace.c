@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+#include "libmanage/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmanage/core_private.h"
+
+enum {
+    NEAR = 64,        /* ranges around the expected one: threads overtake each other */
+    LEAD_MAX = 64,    /* ranges that are fetched before they are needed */
+    STRAYED_MAX = 64, /* reads in a row that an earlier run did not need: it was another one */
+    ROOM_LEAST = 16,
+    BUDGET_SHARE = 32, /* all lists take such a part of the cache's limit at most */
+};
+
+/* ---- lists ---------------------------------------------------------------------------------- */
+
+static bool list_grow(Cache *c, TraceList *l, unsigned room)
+{
+    uint64_t more = (uint64_t)(room - l->room) * sizeof *l->ranges;
+    if (c->trace_bytes + more > c->cfg.limit_bytes / BUDGET_SHARE)
+        return false;
+    CacheRange *ranges = realloc(l->ranges, room * sizeof *ranges);
+    if (!ranges)
+        return false;
+    c->trace_bytes += more;
+    *l = (TraceList){.ranges = ranges, .count = l->count, .room = room};
+    return true;
+}
+
+static void list_drop(Cache *c, TraceList *l)
+{
+    c->trace_bytes -= (uint64_t)l->room * sizeof *l->ranges;
+    free(l->ranges);
+    *l = (TraceList){0};
+}
+
+/* Where there is no room for more, the beginning of the run is kept. */
+static void list_add(Cache *c, TraceList *l, CacheRange range)
+{
+    CacheRange *last = l->count ? &l->ranges[l->count - 1] : NULL;
+    if (last && (uint64_t)last->block + last->blocks == range.block &&
+        range.blocks <= UINT32_MAX - last->blocks) {
+        last->blocks += range.blocks;
+        return;
+    }
+    if (l->count < l->room || list_grow(c, l, l->room ? 2 * l->room : ROOM_LEAST))
+        l->ranges[l->count++] = range;
+}
+
+static bool holds(const CacheRange *g, uint32_t block)
+{
+    return block >= g->block && block - g->block < g->blocks;
+}
+
+/* The first range of [from, to) that holds the block; @to: none does. */
+static unsigned list_find(const TraceList *l, uint32_t block, unsigned from, unsigned to)
+{
+    while (from < to && !holds(&l->ranges[from], block))
+        from++;
+    return from;
+}
+
+/* ---- the traces of the cache ---------------------------------------------------------------- */
+
+static void trace_free(Cache *c, Trace *t)
+{
+    list_drop(c, &t->before);
+    list_drop(c, &t->now);
+    list_remove(&t->link);
+    c->traces_count--;
+    free(t);
+}
+
+/* That of a file which is closed the longest makes room. */
+static bool traces_room(Cache *c)
+{
+    for (ListNode *n = c->traces.prev; c->traces_count >= TRACES_MAX && n != &c->traces;
+         n = n->prev) {
+        Trace *t = CONTAINER_OF(n, Trace, link);
+        if (t->regions == 0) {
+            trace_free(c, t);
+            return true;
+        }
+    }
+    return c->traces_count < TRACES_MAX;
+}
+
+static Trace *traces_find(const Cache *c, CacheFileId id)
+{
+    LIST_FOREACH(n, &c->traces) {
+        Trace *t = CONTAINER_OF(n, Trace, link);
+        if (t->id.device == id.device && t->id.inode == id.inode)
+            return t;
+    }
+    return NULL;
+}
+
+static Trace *traces_add(Cache *c, Region *r)
+{
+    Trace *t = traces_room(c) ? calloc(1, sizeof *t) : NULL;
+    if (!t)
+        return NULL;
+    t->id = r->id;
+    t->stream = ++c->stream_ids;
+    t->asks = r;
+    list_push_front(&c->traces, &t->link);
+    c->traces_count++;
+    c->traces_asking++;
+    background_wake(c);
+    return t;
+}
+
+Trace *trace_get(Cache *c, Region *r)
+{
+    if (!(r->flags & DODO_RETAIN) || !c->hooks.file_id || !c->cfg.readahead_bytes ||
+        r->id.offset % CACHE_BLOCK != 0)
+        return NULL;
+    Trace *t = traces_find(c, r->id);
+    if (!t)
+        t = traces_add(c, r);
+    if (!t)
+        return NULL;
+    t->regions++;
+    list_remove(&t->link);
+    list_push_front(&c->traces, &t->link);
+    return t;
+}
+
+static void asks_end(Cache *c, Trace *t)
+{
+    c->traces_asking -= t->asks != NULL;
+    t->asks = NULL;
+}
+
+void trace_put(Cache *c, Region *r)
+{
+    Trace *t = r->trace;
+    if (!t)
+        return;
+    t->regions--;
+    if (t->asks == r)
+        asks_end(c, t);
+    if (t->region == r)
+        t->region = NULL;
+    r->trace = NULL;
+}
+
+void traces_free(Cache *c)
+{
+    while (!list_empty(&c->traces))
+        trace_free(c, CONTAINER_OF(c->traces.next, Trace, link));
+}
+
+/* ---- from one process to the next ----------------------------------------------------------- */
+
+Region *trace_asks(Cache *c)
+{
+    Region *r = NULL;
+    LIST_FOREACH(n, &c->traces) {
+        Trace *t = CONTAINER_OF(n, Trace, link);
+        if (r || !c->traces_asking)
+            break;
+        r = t->asks;
+        asks_end(c, t);
+    }
+    return r;
+}
+
+void trace_loaded(Cache *c, const Region *r, const CacheResult *result)
+{
+    Trace *t = r->trace;
+    unsigned count = min_u64(result->ranges_count, c->cfg.limit_bytes / sizeof(CacheRange));
+    if (!t || t->before.count || !count)
+        return;
+    while (count >= TRACE_RANGES_LEAST && !list_grow(c, &t->before, count))
+        count /= 2; /* its beginning, then */
+    if (!t->before.ranges)
+        return;
+    memcpy(t->before.ranges, result->ranges, count * sizeof *result->ranges);
+    t->before.count = count;
+}
+
+/* A shorter one that went along the earlier one knows less. */
+static bool worth_keeping(const Trace *t)
+{
+    bool less = t->now.count < t->before.count / 2 && t->along >= t->reads / 2;
+    return t->now.count >= TRACE_RANGES_LEAST && !less;
+}
+
+bool cache_recorded(Cache *c, unsigned *at, CacheRecord *ret)
+{
+    unsigned i = 0;
+    LIST_FOREACH(n, &c->traces) {
+        const Trace *t = CONTAINER_OF(n, Trace, link);
+        if (i++ < *at || !worth_keeping(t))
+            continue;
+        *at = i;
+        *ret = (CacheRecord){.file = t->id, .ranges = t->now.ranges, .count = t->now.count};
+        return true;
+    }
+    return false;
+}
+
+/* ---- where the program is ------------------------------------------------------------------- */
+
+/* The read is in range @i, up to block @to. */
+static void place_set(Trace *t, unsigned i, uint64_t to)
+{
+    const CacheRange *g = &t->before.ranges[i];
+    bool ends = to >= (uint64_t)g->block + g->blocks;
+    uint32_t part = ends ? 0 : (uint32_t)(to - g->block);
+    t->next = i + ends;
+    t->elsewhere = t->next;
+    if (t->ahead < t->next || (t->ahead == t->next && t->part < part)) {
+        t->ahead = t->next;
+        t->part = part;
+    }
+}
+
+/* A read that is not near the expected place. Of such ones in a row two decide: the program may
+ * have gone on elsewhere. */
+static bool place_look(Trace *t, CacheRange read)
+{
+    unsigned count = t->before.count, near = min_u64(count, (uint64_t)t->elsewhere + NEAR);
+    unsigned i = list_find(&t->before, read.block, t->elsewhere, near);
+    t->lead -= (t->lead + 3) / 4;
+    if (t->elsewhere != t->next && i < near) {
+        t->ahead = t->part = 0;
+        place_set(t, i, (uint64_t)read.block + read.blocks);
+        t->lead = TRACE_FOLLOWED;
+        return true;
+    }
+    i = list_find(&t->before, read.block, 0, count);
+    t->strayed = i < count ? 0 : t->strayed + 1;
+    if (i < count)
+        t->elsewhere = i + 1;
+    return false;
+}
+
+/* True: it goes along the earlier run. */
+static bool place_follow(Trace *t, CacheRange read)
+{
+    unsigned count = t->before.count, near = min_u64(count, (uint64_t)t->next + NEAR);
+    unsigned back = t->next > NEAR ? t->next - NEAR : 0;
+    if (!count || t->strayed >= STRAYED_MAX)
+        return false;
+    unsigned i = list_find(&t->before, read.block, t->next, near);
+    if (i < near) {
+        t->lead = min_u64(t->lead + 1, LEAD_MAX);
+        place_set(t, i, (uint64_t)read.block + read.blocks);
+    } else if (list_find(&t->before, read.block, back, t->next) == t->next) {
+        return place_look(t, read);
+    }
+    t->strayed = 0;
+    return true;
+}
+
+void trace_note(Cache *c, Region *r, uint64_t from, uint64_t to)
+{
+    Trace *t = r->trace;
+    uint64_t first = (r->id.offset + from) / CACHE_BLOCK;
+    uint64_t blocks = (to - from + CACHE_BLOCK - 1) / CACHE_BLOCK;
+    if (!t || from >= to || first > UINT32_MAX || blocks > UINT32_MAX - first)
+        return;
+    CacheRange read = {(uint32_t)first, (uint32_t)blocks};
+    list_add(c, &t->now, read);
+    t->reads++;
+    t->region = r;
+    t->bytes = to - from;
+    if (!place_follow(t, read))
+        return;
+    t->along++;
+    if (t->ahead >= t->before.count)
+        return;
+    c->ahead_wanted = true;
+    background_wake(c);
+}
+
+/* ---- what comes next ------------------------------------------------------------------------ */
+
+/* The open region that holds the file's byte @at. Where there are several, they are as long as each
+ * other and follow one another, or nothing is fetched. */
+static Region *region_at(const Cache *c, const Trace *t, uint64_t at)
+{
+    const Region *like = t->region;
+    if (!like)
+        return NULL;
+    CacheFileId id = like->id;
+    uint64_t phase = id.offset % like->len;
+    if (at < phase)
+        return NULL;
+    id.offset = at - (at - phase) % like->len;
+    Region *r = place_find(c, id);
+    return r && r->trace == t && at - id.offset < r->size ? r : NULL;
+}
+
+Region *trace_ahead(const Cache *c, Trace *t, uint64_t *ret_from, uint64_t *ret_to)
+{
+    uint64_t end = min_u64(t->before.count, (uint64_t)t->next + t->lead);
+    for (; t->lead >= TRACE_FOLLOWED && t->ahead < end; t->ahead++, t->part = 0) {
+        const CacheRange *g = &t->before.ranges[t->ahead];
+        uint64_t at = ((uint64_t)g->block + t->part) * CACHE_BLOCK;
+        uint64_t to = ((uint64_t)g->block + g->blocks) * CACHE_BLOCK;
+        Region *r = t->part < g->blocks ? region_at(c, t, at) : NULL;
+        if (!r)
+            continue;
+        if (r->remote_wanted || r->remote_state == REMOTE_OPENING) /* it may be there */
+            return NULL;
+        *ret_from = at - r->id.offset;
+        *ret_to = min_u64(to - r->id.offset, r->size);
+        return r;
+    }
+    return NULL;
+}
+
+void trace_fetched(Trace *t, const Region *r, uint64_t to)
+{
+    const CacheRange *g = &t->before.ranges[t->ahead];
+    uint64_t block = (r->id.offset + to + CACHE_BLOCK - 1) / CACHE_BLOCK;
+    t->part = (uint32_t)min_u64(block - g->block, g->blocks);
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/* Recorded runs: what a run leaves for the next one, and what is fetched because an earlier run
+ * needed it. */
+#include "tests/unit/cache_fixture.h"
+
+#include "libmanage/trace.h"
+
+enum { CACHED = 16, AHEAD = 8 /* pieces */ };
+
+static Cache *make_retained(const CacheConfig *cfg, int *ret_rd)
+{
+    return make(cfg, DODO_RETAIN | DODO_RDONLY, ret_rd);
+}
+
+/* Reads of the file are slow, and reading ahead is on. */
+static CacheConfig ahead_config(void)
+{
+    CacheConfig cfg = config(CACHED);
+    cfg.readahead_bytes = AHEAD * PIECE;
+    cfg.remote = false;
+    return cfg;
+}
+
+/* Pieces in the order in which a run needs them: different ones, none behind the one before it, and
+ * no two of the same distance in a row, which would be a stream. */
+static unsigned piece_at(unsigned i)
+{
+    unsigned at = 1;
+    while (i-- > 0)
+        at = at * 26 % 61;
+    return at;
+}
+
+static CacheRange range_of(unsigned piece)
+{
+    return (CacheRange){.block = piece * (PIECE / CACHE_BLOCK), .blocks = PIECE / CACHE_BLOCK};
+}
+
+static CacheRange earlier[40];
+
+static void earlier_run(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        earlier[i] = range_of(piece_at(i));
+    w.earlier = earlier;
+    w.earlier_count = count;
+}
+
+static void read_piece(Cache *c, int rd, unsigned piece)
+{
+    assert_int_equal(do_read(c, rd, (uint64_t)piece * PIECE, PIECE), PIECE);
+    for (unsigned i = 0; i < PIECE; i++)
+        assert_int_equal(w.buf[i], 1);
+}
+
+static bool is_local(Cache *c, unsigned piece)
+{
+    return piece_state(c, piece) == CACHE_LOCAL;
+}
+
+/* ---- what a run leaves ----------------------------------------------------------------------- */
+
+static CacheRecord recorded(Cache *c)
+{
+    CacheRecord record = {0};
+    unsigned at = 0;
+    if (cache_recorded(c, &at, &record)) {
+        CacheRecord other;
+        assert_false(cache_recorded(c, &at, &other)); /* one file */
+    }
+    return record;
+}
+
+TEST(run__leaves_what_it_needed_in_order)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    Cache *c = make_retained(&cfg, &rd);
+    background(c);
+    for (unsigned i = 0; i < 20; i++)
+        read_piece(c, rd, piece_at(i));
+    read_piece(c, rd, piece_at(19)); /* it is there */
+    CacheRecord r = recorded(c);
+    assert_int_equal(r.count, 20);
+    for (unsigned i = 0; i < 20; i++) {
+        assert_int_equal(r.ranges[i].block, range_of(piece_at(i)).block);
+        assert_int_equal(r.ranges[i].blocks, PIECE / CACHE_BLOCK);
+    }
+    cache_free(c);
+}
+
+TEST(run__in_order_is_one_range)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    Cache *c = make_retained(&cfg, &rd);
+    for (unsigned k = 0; k < 2 * TRACE_RANGES_LEAST; k += 2) {
+        read_piece(c, rd, 3 * k + 20);
+        read_piece(c, rd, 3 * k + 21);
+        background(c);
+    }
+    CacheRecord r = recorded(c);
+    assert_int_equal(r.count, TRACE_RANGES_LEAST);
+    assert_int_equal(r.ranges[0].block, range_of(20).block);
+    assert_int_equal(r.ranges[0].blocks, 2 * PIECE / CACHE_BLOCK);
+    cache_free(c);
+}
+
+TEST(run__without_retain_leaves_nothing)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    Cache *c = make(&cfg, DODO_RDONLY, &rd);
+    earlier_run(20);
+    background(c);
+    for (unsigned i = 0; i < 20; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_int_equal(w.did[CACHE_RECALL], 0);
+    assert_int_equal(recorded(c).count, 0);
+    cache_free(c);
+}
+
+TEST(run__that_is_short_leaves_nothing)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    Cache *c = make_retained(&cfg, &rd);
+    for (unsigned i = 0; i < TRACE_RANGES_LEAST - 1; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_int_equal(recorded(c).count, 0);
+    read_piece(c, rd, piece_at(TRACE_RANGES_LEAST - 1));
+    assert_int_equal(recorded(c).count, TRACE_RANGES_LEAST);
+    cache_free(c);
+}
+
+/* The earlier one knows what this one needed, and more. */
+TEST(run__shorter_than_the_one_it_follows_leaves_nothing)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    Cache *c = make_retained(&cfg, &rd);
+    earlier_run(40);
+    background(c);
+    for (unsigned i = 0; i < 19; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_int_equal(recorded(c).count, 0);
+    read_piece(c, rd, piece_at(19));
+    assert_int_equal(recorded(c).count, 20);
+    cache_free(c);
+}
+
+TEST(run__shorter_but_elsewhere_takes_the_place)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    Cache *c = make_retained(&cfg, &rd);
+    for (unsigned i = 0; i < 40; i++)
+        earlier[i] = (CacheRange){.block = 2 * i * PIECES, .blocks = 1};
+    w.earlier = earlier;
+    w.earlier_count = 40;
+    background(c);
+    for (unsigned i = 1; i < 11; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_int_equal(recorded(c).count, 10);
+    cache_free(c);
+}
+
+/* Lists are bounded by the cache's limit: the beginning of a run is kept. */
+TEST(run__is_kept_as_far_as_there_is_room)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    Cache *c = make_retained(&cfg, &rd);
+    unsigned most = (unsigned)(cfg.limit_bytes / 32 / sizeof(CacheRange));
+    for (unsigned i = 0; i < 3 * most; i++)
+        read_piece(c, rd, i * 22 % 61); /* what left comes again */
+    CacheRecord r = recorded(c);
+    assert_in_range(r.count, most / 2, most);
+    assert_int_equal(r.ranges[2].block, range_of(44).block);
+    cache_free(c);
+}
+
+/* ---- what comes ahead ------------------------------------------------------------------------ */
+
+TEST(ahead__what_an_earlier_run_needed_next)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    Cache *c = make_retained(&cfg, &rd);
+    earlier_run(20);
+    background(c);
+    assert_int_equal(w.did[CACHE_RECALL], 1);
+    read_piece(c, rd, piece_at(0));
+    background(c);
+    assert_false(is_local(c, piece_at(1))); /* one read is no evidence */
+    read_piece(c, rd, piece_at(1));
+    background(c);
+    unsigned reads = w.did[CACHE_READ_FILE];
+    for (unsigned i = 2; i < 20; i++) {
+        assert_true(is_local(c, piece_at(i)));
+        read_piece(c, rd, piece_at(i));
+        background(c);
+    }
+    assert_int_equal(w.did[CACHE_READ_FILE], reads + 16); /* each once: two were there */
+    assert_int_equal(stats(c).readahead_used, 18);
+    assert_int_equal(stats(c).readaheads, 18);
+    assert_int_equal(recorded(c).count, 20); /* what came ahead was needed, too */
+    cache_free(c);
+}
+
+TEST(ahead__is_bounded)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    Cache *c = make_retained(&cfg, &rd);
+    earlier_run(40);
+    background(c);
+    for (unsigned i = 0; i < 20; i++) {
+        uint64_t before = stats(c).readahead_used;
+        read_piece(c, rd, piece_at(i));
+        background(c);
+        struct manage_stats st = stats(c);
+        assert_true(st.readahead_used - before <= 1);
+        assert_true(st.readaheads - st.readahead_used <= AHEAD);
+    }
+    cache_free(c);
+}
+
+/* No two of its reads are as an earlier run's were: nothing is fetched. */
+TEST(ahead__nothing_for_another_run)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    Cache *c = make_retained(&cfg, &rd);
+    for (unsigned i = 0; i < 40; i++)
+        earlier[i] = range_of(i % 2 ? 62 : 63);
+    w.earlier = earlier;
+    w.earlier_count = 40;
+    background(c);
+    for (unsigned i = 0; i < 40; i++) {
+        read_piece(c, rd, piece_at(i));
+        background(c);
+    }
+    assert_int_equal(stats(c).readaheads, 0);
+    cache_free(c);
+}
+
+/* A program that begins in the midst of the earlier run is found there. */
+TEST(ahead__goes_on_elsewhere)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    static CacheRange long_run[200];
+    Cache *c = make_retained(&cfg, &rd);
+    for (unsigned i = 0; i < 200; i++)
+        long_run[i] = i < 170 ? (CacheRange){1000 + 3 * i, 1} : range_of(piece_at(i - 170));
+    w.earlier = long_run;
+    w.earlier_count = 200;
+    background(c);
+    read_piece(c, rd, piece_at(0));
+    read_piece(c, rd, piece_at(1));
+    background(c);
+    assert_true(is_local(c, piece_at(2)));
+    assert_true(is_local(c, piece_at(3)));
+    cache_free(c);
+}
+
+/* A read that the earlier run did not need does not lose the place. */
+TEST(ahead__goes_on_after_a_stray_read)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    Cache *c = make_retained(&cfg, &rd);
+    earlier_run(20);
+    background(c);
+    for (unsigned i = 0; i < 6; i++)
+        read_piece(c, rd, piece_at(i));
+    read_piece(c, rd, 62);
+    assert_false(is_local(c, piece_at(7)));
+    read_piece(c, rd, piece_at(6));
+    background(c);
+    assert_true(is_local(c, piece_at(7)));
+    cache_free(c);
+}
+
+TEST(ahead__from_remote_memory_where_that_has_it)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    cfg.remote = true;
+    Cache *c = make_retained(&cfg, &rd);
+    earlier_run(20);
+    read_piece(c, rd, piece_at(0)); /* before anything is known */
+    background(c);
+    for (unsigned i = 1; i < 6; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_non_null(strchr(w.story, 'o'));
+    background(c);
+    assert_true(is_local(c, piece_at(6)) || piece_state(c, piece_at(6)) == CACHE_BOTH);
+    cache_free(c);
+}
+
+/* What is being opened may have it: nothing is read from the file meanwhile. */
+TEST(ahead__waits_for_remote_memory)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    CacheJob opening, job;
+    cfg.remote = true;
+    Cache *c = make_retained(&cfg, &rd);
+    earlier_run(20);
+    assert_true(cache_background_take(c, &opening, w.now_ns));
+    assert_int_equal(opening.kind, CACHE_OPEN_REMOTE);
+    background(c);
+    assert_int_equal(w.did[CACHE_RECALL], 1);
+    read_piece(c, rd, piece_at(0));
+    read_piece(c, rd, piece_at(1));
+    assert_false(cache_background_take(c, &job, w.now_ns));
+    CacheResult result = carry_out(&opening);
+    cache_background_done(c, &opening, &result, w.now_ns);
+    background(c);
+    assert_true(is_local(c, piece_at(2)));
+    cache_free(c);
+}
+
+/* What is recorded may be of another time, or damaged. */
+TEST(ahead__senseless_ranges_do_no_harm)
+{
+    static const CacheRange bad[] = {
+        {0, 0},          {0, 2},          {UINT32_MAX, 1}, {UINT32_MAX, UINT32_MAX},
+        {2 * PIECES, 4}, {4, UINT32_MAX}, {8, 0},          {8, 2},
+    };
+    int rd;
+    CacheConfig cfg = ahead_config();
+    Cache *c = make_retained(&cfg, &rd);
+    w.earlier = bad;
+    w.earlier_count = sizeof bad / sizeof bad[0];
+    background(c);
+    for (unsigned i = 0; i < PIECES; i++) {
+        read_piece(c, rd, i);
+        background(c);
+    }
+    assert_int_equal(do_close(c, rd), 0);
+    cache_free(c);
+}
+
+/* The regions of a file share one; what is not open is passed over. */
+TEST(ahead__in_the_next_region_of_the_file)
+{
+    int rd, next;
+    CacheConfig cfg = ahead_config();
+    earlier_run(0);
+    Cache *c = cache_new(&cfg, &(CacheHooks){.lock = cache_locked,
+                                             .unlock = cache_unlocked,
+                                             .file_id = file_place,
+                                             .file_release = released});
+    assert_non_null(c);
+    for (unsigned i = 0; i < 12; i++)
+        earlier[i] = range_of(i / 2 + i % 2 * 8 + 8 * (i == 5)); /* of regions of 8 pieces */
+    w.earlier = earlier;
+    w.earlier_count = 12;
+    rd = cache_open(c, 8 * PIECE, 8 * PIECE, (char *)&w, DODO_RETAIN | DODO_RDONLY);
+    next = cache_open(c, 8 * PIECE, 8 * PIECE, (char *)&w + 8 * PIECE, DODO_RETAIN | DODO_RDONLY);
+    assert_true(rd >= 0 && next >= 0);
+    background(c);
+    assert_int_equal(w.did[CACHE_RECALL], 1);
+    read_piece(c, rd, 0);
+    read_piece(c, next, 0);
+    background(c);
+    assert_int_equal(cache_state(c, rd, 1 * PIECE), CACHE_LOCAL);
+    assert_int_equal(cache_state(c, next, 1 * PIECE), CACHE_LOCAL);
+    read_piece(c, rd, 1);
+    read_piece(c, next, 1);
+    background(c);
+    assert_int_equal(cache_state(c, rd, 3 * PIECE), CACHE_LOCAL); /* behind the one passed over */
+    read_piece(c, next, 2);
+    assert_int_equal(do_close(c, next), 0); /* it was about to be fetched for */
+    background(c);
+    read_piece(c, rd, 2);
+    background(c);
+    read_piece(c, rd, 3);
+    background(c);
+    cache_free(c);
+}
+
+/* The job that was to load it was not begun. */
+TEST(recall__of_a_region_that_is_closed_at_once)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    Cache *c = make_retained(&cfg, &rd);
+    assert_int_equal(do_close(c, rd), 0);
+    background(c);
+    assert_int_equal(w.did[CACHE_RECALL], 0);
+    cache_free(c);
+}
