@@ -115,7 +115,12 @@ static inline void read_bytes(Reader *r, void *dst, size_t n)
     else
         memset(dst, 0, n);
 }
-/* @n reserved bytes. */
+/* @n reserved bytes: a later build may use them. */
+static inline void read_reserved(Reader *r, size_t n)
+{
+    (void)reader_take(r, n);
+}
+/* @n bytes that are zero, so that equal values are equal bytes. */
 static inline void read_zeros(Reader *r, size_t n)
 {
     const uint8_t *p = reader_take(r, n);

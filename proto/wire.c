@@ -97,7 +97,7 @@ AT_MOST(WIRE_CHUNK_BLOCKS_MAX, 31, "WireData.filled has a bit for each block");
 #define FLAGS(field, known) \
     m->field = read_u32(r); \
     reader_demand(r, (m->field & ~(uint32_t)(known)) == 0);
-#define RESERVED(n) read_zeros(r, n);
+#define RESERVED(n) read_reserved(r, n);
 #define BYTES(n, field) read_bytes(r, m->field, n);
 #define COUNT(field, max) m->field = read_count(r, max);
 #define MANY(kind, field, count, max)       \
@@ -111,7 +111,8 @@ AT_MOST(WIRE_CHUNK_BLOCKS_MAX, 31, "WireData.filled has a bit for each block");
 
 /* ---- messages without bytes at their end --------------------------------------------------- */
 
-#define CODEC(name, type)                                             \
+/* What follows the fields is a later build's, and left alone, up to @longest bytes in all. */
+#define CODEC(name, type, longest)                                    \
     size_t wire_##name##_encode(const type *m, uint8_t *out)          \
     {                                                                 \
         Writer w = writer_on(out);                                    \
@@ -123,16 +124,18 @@ AT_MOST(WIRE_CHUNK_BLOCKS_MAX, 31, "WireData.filled has a bit for each block");
         Reader r = reader_on(p, len);                                 \
         type m = {0};                                                 \
         in_##name(&r, &m);                                            \
-        if (reader_finish(&r) != 0)                                   \
+        if (r.bad || len > (longest))                                 \
             return -EBADMSG;                                          \
         *ret = m;                                                     \
         return 0;                                                     \
     }
-CODEC(hello, WireHello)
-CODEC(ping, WirePing)
-CODEC(read, WireRead)
-CODEC(write_ack, WireWriteAck)
-WIRE_BODIES(CODEC)
+#define BODY(name, type) CODEC(name, type, WIRE_BODY_MAX)
+CODEC(hello, WireHello, WIRE_HELLO_SIZE) /* no answer is larger than its question */
+CODEC(ping, WirePing, WIRE_PAYLOAD_MAX)
+CODEC(read, WireRead, WIRE_PAYLOAD_MAX)
+CODEC(write_ack, WireWriteAck, WIRE_PAYLOAD_MAX)
+WIRE_BODIES(BODY)
+#undef BODY
 #undef CODEC
 
 /* One number. */
@@ -147,7 +150,7 @@ static int decode_one_u64(const uint8_t *p, size_t len, uint64_t *ret)
 {
     Reader r = reader_on(p, len);
     uint64_t v = read_u64(&r);
-    if (reader_finish(&r) != 0)
+    if (r.bad || len > WIRE_PAYLOAD_MAX)
         return -EBADMSG;
     *ret = v;
     return 0;

@@ -3,12 +3,13 @@
  *
  * A datagram is a 16-byte header and a payload. Sealed, a 64-bit counter stands between them and
  * a 16-byte tag at the end (proto/endpoint.h does that; here payloads are plain). All integers
- * little-endian. Decoders read nothing beyond @len, accept no trailing bytes, no non-zero
- * reserved byte and no value outside the ranges named here; on failure they return
- * -EBADMSG and leave the output untouched. A status that is not in status.def is decoded as
- * STATUS_PROTOCOL. Encoders return the length written; the caller gives WIRE_PAYLOAD_MAX bytes of
- * room unless said otherwise. They do not check ranges: a message that breaks one is refused by
- * the peer; only what would not fit (counts, bodies) is asserted.
+ * little-endian. Decoders read nothing beyond @len, and accept no value outside the ranges named
+ * here; on failure they return -EBADMSG and leave the output untouched. Reserved bytes, and what
+ * follows the last field, they do not look at: a later build has more to say there. A status that
+ * is not in status.def is decoded as STATUS_PROTOCOL. Encoders return the length written; the
+ * caller gives WIRE_PAYLOAD_MAX bytes of room unless said otherwise. They do not check ranges: a
+ * message that breaks one is refused by the peer; only what would not fit (counts, bodies) is
+ * asserted.
  *
  * To add a message: its struct here, its fields in proto/messages.def, a golden line in
  * tests/lib/wire_golden.h, its layout in docs/dodo-protocol.7; a body also in WIRE_BODIES below. */

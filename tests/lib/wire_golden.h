@@ -9,11 +9,12 @@
 #include "proto/wire.h"
 
 typedef struct WireGolden {
-    const char *codec;    /* WireCodec.name */
-    const char *name;     /* of this example */
-    const void *message;  /* the codec's struct */
-    const char *hex;      /* digits, spaces ignored, one group a field */
-    const char *reserved; /* like @hex: `zz` where a byte must be zero, anything elsewhere */
+    const char *codec;   /* WireCodec.name */
+    const char *name;    /* of this example */
+    const void *message; /* the codec's struct */
+    const char *hex;     /* digits, spaces ignored, one group a field */
+    /* Like @hex: `zz` where a byte must be zero, `rr` where it is reserved, anything elsewhere. */
+    const char *reserved;
 } WireGolden;
 
 #define GOLDEN_CAPABILITY                                                                       \
@@ -60,7 +61,7 @@ typedef struct WireGolden {
 #define HEX_HINT \
     "6867666564636261 0000004000000000 0000001000000000 0000005000000000 03020100 00000000 "
 #define RESERVED_HINT \
-    "................ ................ ................ ................ ........ zzzzzzzz "
+    "................ ................ ................ ................ ........ rrrrrrrr "
 
 /* ---- header and sessions ------------------------------------------------------------------- */
 
@@ -358,32 +359,32 @@ static const WireGolden wire_goldens[] = {
      "3837363534333231 44434241 02 000000 00000000000000000000000000000000 "
      "505152535455565758595a5b5c5d5e5f",
      "................ ................................ ................................ "
-     "................................ ................ ........ .. zzzzzz "
-     "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"},
+     "................................ ................ ........ .. rrrrrr "
+     "rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr"},
     {"reset", "tag", &golden_u64, "0807060504030201", ""},
     {"goodbye", "epoch", &golden_u64, "0807060504030201", ""},
     {"ping", "leaving", &golden_ping, "0807060504030201 1817161514131211 0100000000000000",
      "................ ................ ..zzzzzzzzzzzzzz"},
     {"read", "some", &golden_read,
      "9897969594939291 " HEX_ADDRESS "0002000001000000 00200000 7805 0000 2500000000000000",
-     "................ " ANY_ADDRESS "................ ........ .... zzzz"},
+     "................ " ANY_ADDRESS "................ ........ .... rrrr"},
     {"data", "segment", &golden_data, "9897969594939291 0500 0000 03400000 d1d2d3", ""},
     {"data", "map", &golden_data_map, "9897969594939291 ffff 0000 01000000", ""},
     {"data", "refused", &golden_data_refused, "9897969594939291 ffff 0100 00000000", ""},
     {"write", "last segment", &golden_write,
      HEX_ADDRESS "00 00 0100 b8b7b6b5b4b3b2b1 0000000000000000 0002000001000000 83030000 8003 0000 "
      "d1d2d3",
-     ANY_ADDRESS ".. zz .... ................ ................ ................ ........ .... zzzz"},
+     ANY_ADDRESS ".. rr .... ................ ................ ................ ........ .... rrrr"},
     {"write", "fill", &golden_write_fill,
      HEX_ADDRESS "01 00 0000 0700000000000000 0203040506070809 0010000000000000 03000000 7805 0000 "
      "d1d2d3",
-     ANY_ADDRESS ".. zz .... ................ ................ ................ ........ .... zzzz"},
+     ANY_ADDRESS ".. rr .... ................ ................ ................ ........ .... rrrr"},
     {"write", "poll", &golden_write_poll,
      HEX_ADDRESS "00 00 ffff 0800000000000000 0000000000000000 0010000000000000 00e00000 7805 0000",
-     ANY_ADDRESS ".. zz .... ................ ................ ................ ........ .... zzzz"},
+     ANY_ADDRESS ".. rr .... ................ ................ ................ ........ .... rrrr"},
     {"write", "void", &golden_write_void,
      HEX_ADDRESS "02 00 ffff 0800000000000000 0000000000000000 0010000000000000 64000000 7805 0000",
-     ANY_ADDRESS ".. zz .... ................ ................ ................ ........ .... zzzz"},
+     ANY_ADDRESS ".. rr .... ................ ................ ................ ........ .... rrrr"},
     {"write_ack", "open", &golden_write_ack,
      "b8b7b6b5b4b3b2b1 0000000000000000 00 00 0000 00000100 0500000000000080",
      "................ ................ .. .. zzzz"},
@@ -391,12 +392,12 @@ static const WireGolden wire_goldens[] = {
      "0700000000000000 0203040506070809 01 02 0400 00000000 0000000000000000", ""},
     {"request", "with body", &golden_request,
      "0807060504030201 0007060504030201 0300 000000000000 d1d2d3",
-     "................ ................ .... zzzzzzzzzzzz"},
+     "................ ................ .... rrrrrrrrrrrr"},
     {"request", "bare", &golden_request_bare,
      "0100000000000000 0100000000000000 0500 000000000000",
-     "................ ................ .... zzzzzzzzzzzz"},
+     "................ ................ .... rrrrrrrrrrrr"},
     {"reply", "with body", &golden_reply, "0807060504030201 2000 0500 00000000 d1d2d3",
-     "................ .... .... zzzzzzzz"},
+     "................ .... .... rrrrrrrr"},
 
     {"open", "both flags", &golden_open,
      HEX_KEY "0000000002000000 0000000100000000 03000000 " HEX_STAMP
@@ -415,11 +416,11 @@ static const WireGolden wire_goldens[] = {
     {"alive_reply", "list", &golden_alive_reply, "01000000", "..zzzzzz"},
     {"alive_reply", "move", &golden_alive_reply_move, "02000000", "..zzzzzz"},
     {"moves", "some", &golden_moves, "0807060504030201 1817161514131211 24232221 00000000",
-     "................ ................ ........ zzzzzzzz"},
+     "................ ................ ........ rrrrrrrr"},
     {"moves_reply", "two hosts", &golden_moves_reply,
      "0807060504030201 02000000 6867666564636261 1817161514131211", ""},
     {"report", "slow", &golden_report, "6867666564636261 01 00000000000000",
-     "................ .. zzzzzzzzzzzzzz"},
+     "................ .. rrrrrrrrrrrrrr"},
     {"claim", "second page", &golden_claim,
      "04030201 01000000 02000000 02000000 1817161514131211 "
      "0807060504030201 1817161514131211 24232221 "
@@ -451,12 +452,12 @@ static const WireGolden wire_goldens[] = {
      ".. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz .... " ANY_ADDRESS},
     {"drain", "start", &golden_drain,
      "01 0900 00000000 0a000001000000000000000000000000 01 01 000000000000 0807060504030201",
-     ".. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz .. .. zzzzzzzzzzzz"},
+     ".. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz .. .. rrrrrrrrrrrr"},
     {"drain_reply", "on", &golden_drain_reply,
      "6867666564636261 01 01 000000000000 1100000000000000 2211000000000000 2200000000000000 "
      "3322000000000000 3300000000000000 4400000000000000 5500000000000000 6600000000000000 "
      "7700000000000000 8800000000000000 9900000000000000 3075000000000000",
-     "................ .. .. zzzzzzzzzzzz"},
+     "................ .. .. rrrrrrrrrrrr"},
     {"drains", "cursor", &golden_drains, "0807060504030201", ""},
     {"drains_reply", "one host", &golden_drains_reply,
      "0807060504030201 01000000 01 0900 00000000 0a000001000000000000000000000000 "
@@ -465,7 +466,7 @@ static const WireGolden wire_goldens[] = {
      "7700000000000000 8800000000000000 9900000000000000 3075000000000000 "
      "1111000000000000 2222000000000000 3333000000000000 4444000000000000",
      "................ ........ .. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz "
-     "................ .. .. zzzzzzzzzzzz"},
+     "................ .. .. rrrrrrrrrrrr"},
     {"regions", "filtered", &golden_regions,
      "0807060504030201 01 0900 00000000 0a000001000000000000000000000000 1817161514131211",
      "................ .. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz"},

@@ -64,7 +64,9 @@ TEST(input__malformed_is_dropped_or_invalid)
     assert_int_equal(rig->count, count);
     memset(body, 0xFF, sizeof body);
     for (unsigned i = 0; i < 4; i++) {
-        uint64_t id = client_request(rig, c, client_ops[i], body, sizeof body);
+        /* An ALIVE may say anything, if it is whole. */
+        size_t len = client_ops[i] == OP_ALIVE ? 11 : sizeof body;
+        uint64_t id = client_request(rig, c, client_ops[i], body, len);
         assert_int_equal(rig_status(rig, &c->session, id), STATUS_INVALID);
         id = rig_request(rig, &imd->session, &imd->ids, imd_ops[i], body, sizeof body);
         assert_int_equal(rig_status(rig, &imd->session, id), STATUS_INVALID);

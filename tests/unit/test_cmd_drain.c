@@ -564,7 +564,7 @@ TEST(roles__others_may_not)
     id = rig_request(rig, &rig->tool, &rig->tool_ids, OP_MOVES, body, n);
     assert_int_equal(rig_status(rig, &rig->tool, id), STATUS_DENIED);
     rig_refuses(rig, &rig->tool, &rig->tool_ids, OP_DRAIN, body, n);
-    rig_refuses(rig, &rig->tool, &rig->tool_ids, OP_DRAINS, body, n);
+    rig_refuses(rig, &rig->tool, &rig->tool_ids, OP_DRAINS, body, 7);
     id = client_request(rig, c, OP_DRAINS, body, wire_drains_encode(&(OpDrains){0}, body));
     assert_int_equal(rig_status(rig, &c->session, id), STATUS_DENIED);
     assert_int_equal(drain(rig, imd, DRAIN_LOOK).state, DRAIN_OFF);
