@@ -237,18 +237,18 @@ static int job_decode(Job *job, const WireRequest *request)
 {
     const uint8_t *p = request->body;
     size_t len = request->body_len;
-    switch (request->op) {
-    case OP_ALLOC:
+    if (request->op == OP_ALLOC)
         return wire_alloc_decode(p, len, &job->body.alloc);
-    case OP_FREE:
+    if (request->op == OP_FREE)
         return wire_free_decode(p, len, &job->body.free);
-    case OP_RELEASE:
+    if (request->op == OP_RELEASE)
         return wire_release_decode(p, len, &job->body.release);
-    case OP_REOPEN:
-        return wire_reopen_decode(p, len, &job->body.reopen);
-    default:
-        return -1;
-    }
+    return wire_reopen_decode(p, len, &job->body.reopen);
+}
+
+static bool is_job(uint16_t op)
+{
+    return op == OP_ALLOC || op == OP_FREE || op == OP_RELEASE || op == OP_REOPEN;
 }
 
 /* Not for ALLOC. */
@@ -282,6 +282,10 @@ static void job_run(ImdControl *c, Job *job)
 
 static void request_execute(ImdControl *c, const WireRequest *request)
 {
+    if (!is_job(request->op)) {
+        reply_hint(c, request->id, request->op, STATUS_DENIED, NULL);
+        return;
+    }
     Job *job = c->jobs < JOBS_MAX ? calloc(1, sizeof *job) : NULL;
     if (!job || job_decode(job, request) < 0) {
         reply_hint(c, request->id, request->op, job ? STATUS_INVALID : STATUS_BUSY, NULL);
