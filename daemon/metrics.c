@@ -84,6 +84,7 @@ void metrics_add_socket(CommonMetrics *m, const EndpointCounters *c, uint64_t se
     sum->version += c->version;
     sum->cluster += c->cluster;
     sum->unknown_tag += c->unknown_tag;
+    sum->unknown_type += c->unknown_type;
     sum->unsealed += c->unsealed;
     sum->forged += c->forged;
     sum->replayed += c->replayed;

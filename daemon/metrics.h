@@ -84,16 +84,18 @@ void metrics_add_socket(CommonMetrics *m, const EndpointCounters *c, uint64_t se
          NULL,                                                                                      \
          NULL,                                                                                      \
          offsetof(T, common.astray)},                                                               \
-        METRIC_REFUSED(p, T, malformed,                                                             \
-                       "datagrams that were not taken, by reason: malformed, version (of another "  \
-                       "one), cluster (for "                                                        \
-                       "another one), unknown_tag (of no session), unsealed (or sealed without a "  \
-                       "key here), forged "                                                         \
-                       "(not made with our key), replayed, hello_refused, hello_limited"),          \
+        METRIC_REFUSED(                                                                             \
+            p, T, malformed,                                                                        \
+            "datagrams that were not taken, by reason: malformed, version (of another "             \
+            "one), cluster (for "                                                                   \
+            "another one), unknown_tag (of no session), unknown_type (of a later build), "          \
+            "unsealed (or sealed without a key here), forged "                                      \
+            "(not made with our key), replayed, hello_refused, hello_limited"),                     \
         METRIC_REFUSED(p, T, version, NULL), METRIC_REFUSED(p, T, cluster, NULL),                   \
-        METRIC_REFUSED(p, T, unknown_tag, NULL), METRIC_REFUSED(p, T, unsealed, NULL),              \
-        METRIC_REFUSED(p, T, forged, NULL), METRIC_REFUSED(p, T, replayed, NULL),                   \
-        METRIC_REFUSED(p, T, hello_refused, NULL), METRIC_REFUSED(p, T, hello_limited, NULL),       \
+        METRIC_REFUSED(p, T, unknown_tag, NULL), METRIC_REFUSED(p, T, unknown_type, NULL),          \
+        METRIC_REFUSED(p, T, unsealed, NULL), METRIC_REFUSED(p, T, forged, NULL),                   \
+        METRIC_REFUSED(p, T, replayed, NULL), METRIC_REFUSED(p, T, hello_refused, NULL),            \
+        METRIC_REFUSED(p, T, hello_limited, NULL),                                                  \
     {                                                                                               \
         p "_sessions_evicted", METRIC_COUNTER, NULL,                                                \
             "sessions that were forgotten to make room for others", NULL, NULL,                     \

@@ -521,6 +521,10 @@ static enum EndpointOutcome session_input(Endpoint *e, SessionCore *s, const Wir
     }
     session_heard(e, s, now_ns);
     session_renew_before_overflow(e, s, now_ns);
+    if (!wire_type_is_known(header->type)) {
+        e->count.unknown_type++;
+        return ENDPOINT_NOTHING;
+    }
     ret->session = &s->session;
     ret->type = header->type;
     ret->payload = dgram + before;

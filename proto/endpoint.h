@@ -75,13 +75,14 @@ typedef struct EndpointInput {
 } EndpointInput;
 
 /* malformed: of no valid form. version: of another version. cluster: for another cluster.
- * unknown_tag: of no session with this address. unsealed: unsealed although sealing is required, or
+ * unknown_tag: of no session with this address. unknown_type: of a session, and perhaps a later
+ * build's; it counts as a sign of life. unsealed: unsealed although sealing is required, or
  * the reverse. forged: not made with the key. replayed: came before, or too old to know.
  * hello_refused: of an unknown key, an answer to another HELLO, or not welcome here. evicted:
  * sessions. */
 typedef struct EndpointCounters {
-    uint64_t malformed, version, cluster, unknown_tag, unsealed, forged, replayed, hello_refused,
-        hello_limited, evicted;
+    uint64_t malformed, version, cluster, unknown_tag, unknown_type, unsealed, forged, replayed,
+        hello_refused, hello_limited, evicted;
 } EndpointCounters;
 
 /* NULL when out of memory. @env is copied, its ctx borrowed. All memory is allocated here or at

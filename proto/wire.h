@@ -69,6 +69,30 @@ enum WireType {
     WIRE_REPLY = 33,
 };
 
+/* Another one is a later build's. */
+static inline bool wire_type_is_known(uint8_t type)
+{
+    switch (type) {
+    case WIRE_HELLO:
+    case WIRE_HELLO_ACK:
+    case WIRE_RESET:
+    case WIRE_READ:
+    case WIRE_DATA:
+    case WIRE_WRITE:
+    case WIRE_WRITE_ACK:
+    case WIRE_PING:
+    case WIRE_PONG:
+    case WIRE_GOODBYE:
+    case WIRE_PROBE:
+    case WIRE_PROBE_ACK:
+    case WIRE_REQUEST:
+    case WIRE_REPLY:
+        return true;
+    default:
+        return false;
+    }
+}
+
 enum Status {
 #define X(name, number, text) STATUS_##name = number,
 #include "proto/status.def"

@@ -196,8 +196,8 @@ static inline Session *pair_up(Pair *p, Session **ret_b)
 static inline uint64_t counted(const Endpoint *e)
 {
     const EndpointCounters *c = endpoint_counters(e);
-    return c->malformed + c->version + c->cluster + c->unknown_tag + c->unsealed + c->forged +
-           c->replayed + c->hello_refused + c->evicted;
+    return c->malformed + c->version + c->cluster + c->unknown_tag + c->unknown_type + c->unsealed +
+           c->forged + c->replayed + c->hello_refused + c->evicted;
 }
 
 #endif

@@ -158,6 +158,36 @@ TEST(message__forged_does_not_promote)
 }
 
 /* What one end sealed is not the other's: directions have keys of their own. */
+/* Of a later build: counted, and a sign of life; nothing is answered, and the session goes on. */
+TEST(message__of_an_unknown_type)
+{
+    for (unsigned keys = 0; keys < 2; keys++) {
+        Pair p;
+        uint64_t unknown = 0;
+        pair_init(&p, keys);
+        Session *s = pair_greet(&p);
+        for (unsigned type = 0; type <= UINT8_MAX; type++) {
+            if (wire_type_is_known((uint8_t)type))
+                continue;
+            p.now_ns++;
+            for (unsigned again = 0; again < 2; again++) {
+                Dgram d = message(p.a, s, (uint8_t)type, "what is new");
+                Got got = give_b(&p, &d);
+                assert_int_equal(got.outcome, ENDPOINT_NOTHING);
+                assert_int_equal(got.reply.len, 0);
+                assert_int_equal(endpoint_counters(p.b)->unknown_type, ++unknown);
+                assert_int_equal(counted(p.b), unknown);
+                assert_int_equal(endpoint_find(p.b, &p.at_a)->heard_ns, p.now_ns);
+            }
+        }
+        assert_int_equal(unknown, 2 * (256 - 14));
+        Dgram d = message(p.a, s, WIRE_PING, "what is known");
+        Got got = give_b(&p, &d);
+        assert_true(is_message(&got, WIRE_PING, "what is known"));
+        pair_deinit(&p);
+    }
+}
+
 TEST(message__reflected)
 {
     Pair p;
