@@ -36,6 +36,7 @@ typedef struct EndpointConfig {
     uint8_t role;
     Id128 self; /* a HELLO from the same identity is an echo, and refused; null: of nobody */
     uint64_t epoch;
+    uint64_t features;       /* said of ourselves in HELLO: WireHello.features */
     unsigned sessions_max;   /* established; the least recently heard is evicted; >= 1 */
     unsigned half_open_max;  /* 0: initiates only, answers no HELLO and sends no RESET */
     uint64_t hello_retry_ns; /* first retry of a HELLO; doubles, 8 times at most, and goes on at
@@ -46,8 +47,9 @@ typedef struct EndpointConfig {
  * endpoint_forget(). */
 typedef struct Session {
     Addr peer;     /* where it is; fixed at HELLO */
-    Id128 peer_id; /* the peer's WireHello.self; known when up */
+    Id128 peer_id; /* the peer's WireHello.self; this and what follows of it is known when up */
     uint64_t peer_epoch;
+    uint64_t peer_features; /* WireHello.features: 0 of each build so far */
     uint8_t peer_role;
     bool up;           /* messages may be sent */
     uint64_t heard_ns; /* last authentic datagram */

@@ -37,7 +37,8 @@ static WireHello hello_of_self(const Endpoint *e, uint64_t tag, const uint8_t *s
                    .self = e->config.self,
                    .epoch = has_epoch(e->config.role) ? e->config.epoch : 0,
                    .key_id = endpoint_keyed(e) ? e->key_ids[key] : 0,
-                   .role = e->config.role};
+                   .role = e->config.role,
+                   .features = e->config.features};
     memcpy(m.salt, salt, sizeof m.salt);
     if (peer_salt)
         memcpy(m.peer_salt, peer_salt, sizeof m.peer_salt);
@@ -125,6 +126,7 @@ static void session_learn(SessionCore *s, const WireHello *m, unsigned key)
     s->session.peer_id = m->self;
     s->session.peer_epoch = m->epoch;
     s->session.peer_role = m->role;
+    s->session.peer_features = m->features;
 }
 
 /* ---- responder ------------------------------------------------------------------------------ */

@@ -134,9 +134,10 @@ typedef struct WireHello {
     uint64_t epoch; /* imd: its epoch; cmd: the number of its lease, or what stands below; else 0 */
     uint32_t key_id; /* which cluster key; 0: none */
     uint8_t role;    /* enum WireRole */
-    /* 3 reserved bytes, then 16 reserved bytes, then the MAC over all before it (zero without a
-     * key) */
-    uint8_t mac[WIRE_MAC_SIZE];
+    /* What the sender understands that not every build of this version does: a bit each. None is in
+     * use. Other bits are later builds', and say nothing here. */
+    uint64_t features;
+    uint8_t mac[WIRE_MAC_SIZE]; /* over all before it, reserved bytes too; zero without a key */
 } WireHello;
 /* A cmd's epoch: it is active, and has no lease; it stands by. What lies between numbers leases: of
  * two managers that believe that they are active, the one with the smaller number is wrong. */

@@ -80,6 +80,10 @@ static const WireHello golden_hello = {.tag = 0x0102030405060708,
                                        .role = ROLE_IMD,
                                        .mac = {0x50, 0x51, 0x52, 0x53, 0x54, 0x55, 0x56, 0x57, 0x58,
                                                0x59, 0x5a, 0x5b, 0x5c, 0x5d, 0x5e, 0x5f}};
+static const WireHello golden_hello_later = {.tag = 0x0102030405060708,
+                                             .self = GOLDEN_ID,
+                                             .role = ROLE_CLIENT,
+                                             .features = 0x6162636465666768};
 static const uint64_t golden_u64 = 0x0102030405060708;
 static const WirePing golden_ping = {0x0102030405060708, 0x1112131415161718, PONG_LEAVING};
 
@@ -360,7 +364,14 @@ static const WireGolden wire_goldens[] = {
      "505152535455565758595a5b5c5d5e5f",
      "................ ................................ ................................ "
      "................................ ................ ........ .. rrrrrr "
-     "rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr"},
+     "................rrrrrrrrrrrrrrrr"},
+    {"hello", "of a later build", &golden_hello_later,
+     "0807060504030201 00000000000000000000000000000000 00000000000000000000000000000000 " HEX_ID
+     "0000000000000000 00000000 01 000000 6867666564636261 0000000000000000 "
+     "00000000000000000000000000000000",
+     "................ ................................ ................................ "
+     "................................ ................ ........ .. rrrrrr "
+     "................rrrrrrrrrrrrrrrr"},
     {"reset", "tag", &golden_u64, "0807060504030201", ""},
     {"goodbye", "epoch", &golden_u64, "0807060504030201", ""},
     {"ping", "leaving", &golden_ping, "0807060504030201 1817161514131211 0100000000000000",

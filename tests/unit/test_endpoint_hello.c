@@ -71,6 +71,59 @@ TEST(handshake__comes_up)
 }
 
 /* Both ends of a pair may initiate; the two sessions do not get in each other's way. */
+/* Each end hears what the other understands, also after a renewal by another build. */
+TEST(handshake__tells_features)
+{
+    FOR_BOTH(keys) {
+        Pair p;
+        pair_prepare(&p, keys);
+        p.a_config.features = 0x8000000000000001;
+        pair_start_a(&p);
+        pair_start_b(&p);
+        Session *s = pair_up(&p, NULL);
+        assert_true(s->peer_features == 0);
+        assert_true(endpoint_find(p.b, &p.at_a)->peer_features == 0x8000000000000001);
+
+        p.b_config.features = 6;
+        pair_start_b(&p);
+        Dgram ping = message(p.a, s, WIRE_PING, "to nobody");
+        Got unknown = give_b(&p, &ping), reset = give_a(&p, &unknown.reply);
+        assert_int_equal(reset.outcome, ENDPOINT_RESET);
+        Dgram hello = output(p.a, p.now_ns);
+        Got asked = give_b(&p, &hello), answered = give_a(&p, &asked.reply);
+        assert_int_equal(answered.outcome, ENDPOINT_UP);
+        assert_true(s->peer_features == 6);
+        pair_deinit(&p);
+    }
+}
+
+/* The reserved bytes and those of the features: with a key the MAC stands for each of them, without
+ * one nobody looks at the reserved ones. */
+TEST(hello__reserved_bytes)
+{
+    enum { FROM = KEY_ID_AT + 4 + 1, FEATURES = FROM + 3 };
+    FOR_BOTH(keys) {
+        for (size_t at = FROM; at < MAC_OFFSET; at++) {
+            Pair p;
+            pair_init(&p, keys);
+            (void)endpoint_connect(p.a, &p.at_b, p.now_ns);
+            Dgram hello = output(p.a, p.now_ns);
+            hello.bytes[at] ^= 0x10;
+            Got asked = give_b(&p, &hello);
+            assert_int_equal(asked.reply.len, keys ? 0 : HELLO_DATAGRAM_SIZE);
+            assert_int_equal(endpoint_counters(p.b)->forged, keys);
+            asked.reply.bytes[at] ^= 0x10;
+            if (!keys) {
+                Got answered = give_a(&p, &asked.reply);
+                assert_int_equal(answered.outcome, ENDPOINT_UP);
+                assert_int_equal(answered.session->peer_features != 0,
+                                 at >= FEATURES && at < FEATURES + 8);
+            }
+            pair_deinit(&p);
+        }
+    }
+}
+
 TEST(handshake__both_initiate)
 {
     FOR_BOTH(keys) {
