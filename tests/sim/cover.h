@@ -131,6 +131,8 @@
     X(FILE_OP_FAILED, 1, "injected failures of the file system")                        \
     X(NO_MEMORY, 1, "allocations that failed")                                          \
     X(SEALED_SEEDS, 1, "seeds with a key")                                              \
+    X(LATER_SEEDS, 1, "seeds where some are of a later build")                          \
+    X(SAYS_MORE, 1, "... which said more in a message")                                 \
     X(NET_LOST, 1, "datagrams lost")                                                    \
     X(NET_DUPLICATED, 1, "datagrams duplicated")                                        \
     X(NET_LATE, 1, "datagrams that came again late")                                    \

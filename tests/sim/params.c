@@ -681,6 +681,7 @@ void params_choose(Params *p, uint64_t seed, int scenario)
     params_choose_saves(p, seed);
     choose_writers(p, seed);
     shells_choose(p, seed);
+    later_choose(p, seed);
     if (p->scenario != SCENARIO_CONTENTION && p->think_ns < 50 * NS_PER_US)
         p->think_ns = 50 * NS_PER_US;
 }

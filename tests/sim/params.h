@@ -125,6 +125,7 @@ typedef struct Params {
     bool calm_manager; /* ... and the manager always answers in time */
     bool managers;     /* there are two */
     bool sealed;
+    bool later;    /* some are of a later build */
     bool rotating; /* two keys, and not all seal with the same */
     unsigned clients, threads, imds, imd_threads, files, client_hosts;
     uint64_t pool_bytes;

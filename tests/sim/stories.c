@@ -245,7 +245,7 @@ static void choose(Params *p)
 {
     params_choose(p, 1, SCENARIO_CALM);
     p->calm = false; /* a host goes */
-    p->sealed = p->rotating = p->checked = p->owners = p->give_back = false;
+    p->sealed = p->rotating = p->checked = p->owners = p->give_back = p->later = false;
     p->clients = p->threads = p->imds = p->imd_threads = p->client_hosts = p->files = 1;
     p->link = (SimLink){.delay_ns = DELAY_US * NS_PER_US};
     p->fs = (SimFsConfig){.op_ns = DISK_US * NS_PER_US, .granule_ns = 1, .honest = true};

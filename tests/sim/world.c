@@ -64,6 +64,7 @@ void endpoint_config_fill(const World *w, EndpointConfig *c, uint8_t role, const
                           .role = role,
                           .self = *self,
                           .epoch = epoch,
+                          .features = later_features(w, self),
                           .sessions_max = w->p.sessions_max,
                           .half_open_max = 8,
                           .hello_retry_ns = w->p.hello_retry_ns};
@@ -263,6 +264,7 @@ void programs_make(World *w)
     if (sim_rng_chance(&w->rng, w->p.stranger_ppm))
         stranger_start(&w->stranger);
     cover_add(w, COVER_SEALED_SEEDS, w->p.sealed);
+    cover_add(w, COVER_LATER_SEEDS, w->p.later);
     faults_start(w);
     owners_start(w);
     lies_start(w);

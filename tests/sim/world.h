@@ -152,6 +152,10 @@ void shells_end(World *w);
 void shell_event(World *w, const char *name, const PortEvent *e);
 uint64_t shell_timer_late(World *w); /* by how much, if at all */
 
+/* later.c: who is of a later build */
+void later_choose(Params *p, uint64_t seed);
+uint64_t later_features(const World *w, const Id128 *self); /* 0: of this one */
+
 /* lies.c: until the faults heal; what was changed stays so */
 void lies_start(World *w);
 void drains_start(World *w);
