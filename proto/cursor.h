@@ -61,6 +61,7 @@ static inline void write_bytes(Writer *w, const void *src, size_t n)
 typedef struct Reader {
     const uint8_t *at, *end;
     bool bad;
+    bool ended; /* where it may: what is read from there on is zero */
 } Reader;
 
 static inline Reader reader_on(const uint8_t *p, size_t len)
@@ -71,9 +72,11 @@ static inline size_t reader_left(const Reader *r)
 {
     return r->bad ? 0 : (size_t)(r->end - r->at);
 }
-/* The next @n bytes, or NULL: there are not so many. */
+/* The next @n bytes, or NULL: there are not so many, which is bad unless the bytes have ended. */
 static inline const uint8_t *reader_take(Reader *r, size_t n)
 {
+    if (r->ended)
+        return NULL;
     if (r->bad || (size_t)(r->end - r->at) < n) {
         r->bad = true;
         return NULL;
@@ -81,6 +84,12 @@ static inline const uint8_t *reader_take(Reader *r, size_t n)
     const uint8_t *p = r->at;
     r->at = n ? p + n : p;
     return p;
+}
+/* The bytes may end here. */
+static inline void reader_may_end(Reader *r)
+{
+    if (r->at == r->end)
+        r->ended = true;
 }
 static inline void reader_demand(Reader *r, bool holds)
 {

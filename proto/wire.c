@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "proto/wire_fields.h"
+#include "proto/wire_lists.h"
 
 /* ---- sizes --------------------------------------------------------------------------------- */
 
@@ -19,6 +19,7 @@
 #define BYTES(n, field) +(n)
 #define COUNT(field, max) +4
 #define MANY(kind, field, count, max) +(max)*kind##_SIZE
+#define MAY_END
 #define THEN(name)
 /* clang-format off */
 #define END(name, condition) };
@@ -62,52 +63,6 @@ AT_MOST(WIRE_SEGMENT_MAX, UINT16_MAX, "a segment's length is 16 bits");
 AT_MOST(WIRE_SEGMENTS_MAX, WIRE_INDEX_NONE, "no segment's index is the one that means none");
 AT_MOST(WIRE_CHUNK_BLOCKS_MAX, 31, "WireData.filled has a bit for each block");
 #undef AT_MOST
-
-/* ---- fields -------------------------------------------------------------------------------- */
-
-/* out_NAME(): a message or part in its turn. */
-#define BEGIN(name, type)                                   \
-    static inline void out_##name(Writer *w, const type *m) \
-    {
-#define F(kind, field) out_##kind(w, &m->field);
-#define BELOW(field, end) write_u8(w, m->field);
-#define FLAGS(field, known) write_u32(w, m->field);
-#define RESERVED(n) write_zeros(w, n);
-#define BYTES(n, field)                                        \
-    _Static_assert(sizeof m->field == (n), #field " has " #n); \
-    write_bytes(w, m->field, n);
-#define COUNT(field, max)      \
-    assert(m->field <= (max)); \
-    write_u32(w, m->field);
-#define MANY(kind, field, count, max)       \
-    for (uint32_t i = 0; i < m->count; i++) \
-        out_##kind(w, &m->field[i]);
-#define THEN(name)
-#define END(name, condition) }
-#include "proto/messages.def"
-
-/* in_NAME(): trusts nothing. */
-#define BEGIN(name, type)                            \
-    static inline void in_##name(Reader *r, type *m) \
-    {
-#define F(kind, field) in_##kind(r, &m->field);
-#define BELOW(field, end)  \
-    m->field = read_u8(r); \
-    reader_demand(r, m->field < (end));
-#define FLAGS(field, known) \
-    m->field = read_u32(r); \
-    reader_demand(r, (m->field & ~(uint32_t)(known)) == 0);
-#define RESERVED(n) read_reserved(r, n);
-#define BYTES(n, field) read_bytes(r, m->field, n);
-#define COUNT(field, max) m->field = read_count(r, max);
-#define MANY(kind, field, count, max)       \
-    for (uint32_t i = 0; i < m->count; i++) \
-        in_##kind(r, &m->field[i]);
-#define THEN(name) name(m);
-#define END(name, condition)       \
-    reader_demand(r, (condition)); \
-    }
-#include "proto/messages.def"
 
 /* ---- messages without bytes at their end --------------------------------------------------- */
 

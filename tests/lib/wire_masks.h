@@ -44,6 +44,7 @@ static inline void mask_reason(Writer *w, const Reason *reason)
 #define MANY(kind, field, count, max)       \
     for (uint32_t i = 0; i < m->count; i++) \
         mask_##kind(w, &m->field[i]);
+#define MAY_END
 #define THEN(name)
 #define END(name, condition) }
 #include "proto/messages.def"
