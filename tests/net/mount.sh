@@ -74,6 +74,7 @@ busy_up() {
   mount_up --min-size 1M
   users=()
   for file in one two three; do
+    rm -f "$work/$file.out" # of an earlier one, which says that it reads
     on client "$DODO_BUILD/tests/net/truth" "$src/$file" "$mnt/$file" stores >"$work/$file.out" &
     users+=($!)
   done
