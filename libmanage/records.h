@@ -6,7 +6,7 @@
 
 #include "libmanage/core.h"
 
-enum { RECORD_RANGES_MAX = 1 << 20, RECORDS_MAX = 1000 /* files */ };
+enum { RECORD_RANGES_MAX = 1 << 16, RECORDS_MAX = 1000 /* files */ };
 
 /* In place of any of the same file. What cannot be kept is lost: a run without it is slower. */
 void record_save(const CacheRecord *record);

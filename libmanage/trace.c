@@ -7,11 +7,12 @@
 #include "libmanage/core_private.h"
 
 enum {
-    NEAR = 64,        /* ranges around the expected one: threads overtake each other */
-    LEAD_MAX = 64,    /* ranges that are fetched before they are needed */
-    STRAYED_MAX = 64, /* reads in a row that an earlier run did not need: it was another one */
-    ROOM_LEAST = 16,
-    BUDGET_SHARE = 32, /* all lists take such a part of the cache's limit at most */
+    NEAR = 64,           /* ranges around the expected one: threads overtake each other */
+    LEAD_MAX = 64,       /* ranges that are fetched before they are needed */
+    STRAYED_MAX = 1024,  /* reads in a row that are not near it: the earlier run was another one */
+    ROOM_LEAST = 16,     /* ranges of a list, when it is made */
+    ROOM_MOST = 1 << 16, /* for a read all of a list may be looked through */
+    BUDGET_SHARE = 32,   /* all lists take such a part of the cache's limit at most */
 };
 
 /* ---- lists ---------------------------------------------------------------------------------- */
@@ -19,7 +20,7 @@ enum {
 static bool list_grow(Cache *c, TraceList *l, unsigned room)
 {
     uint64_t more = (uint64_t)(room - l->room) * sizeof *l->ranges;
-    if (c->trace_bytes + more > c->cfg.limit_bytes / BUDGET_SHARE)
+    if (room > ROOM_MOST || c->trace_bytes + more > c->cfg.limit_bytes / BUDGET_SHARE)
         return false;
     CacheRange *ranges = realloc(l->ranges, room * sizeof *ranges);
     if (!ranges)
@@ -230,10 +231,11 @@ static bool place_look(Trace *t, CacheRange read)
         t->ahead = t->part = 0;
         place_set(t, i, (uint64_t)read.block + read.blocks);
         t->lead = TRACE_FOLLOWED;
+        t->strayed = 0;
         return true;
     }
+    t->strayed++;
     i = list_find(&t->before, read.block, 0, count);
-    t->strayed = i < count ? 0 : t->strayed + 1;
     if (i < count)
         t->elsewhere = i + 1;
     return false;

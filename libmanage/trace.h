@@ -37,7 +37,7 @@ typedef struct Trace {
     /* Where the program is in the earlier run: */
     unsigned next;         /* the range that it needs next */
     unsigned elsewhere;    /* ... if it is at the other place where its last read was found */
-    unsigned strayed;      /* reads in a row that were nowhere */
+    unsigned strayed;      /* reads in a row that were not near `next` */
     unsigned lead;         /* how many ranges from `next` on may be fetched */
     unsigned ahead;        /* the range that is to be fetched next, */
     uint32_t part;         /* of which so many blocks were */
