@@ -414,7 +414,7 @@ enum Room {
 /* Makes room for @bytes; each time at most one victim by a job. */
 enum Room room_make(Cache *c, uint64_t bytes, CacheJob *job, uint64_t now_ns);
 /* Without a job, and without a victim out of [first, first + count) of @r. @cold: no victim that
- * was used more than once. */
+ * was used more than once, or that the background has yet to copy to remote memory. */
 bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uint64_t count,
                   bool cold, uint64_t now_ns);
 

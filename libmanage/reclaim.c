@@ -134,7 +134,7 @@ bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uin
         Piece *p = policy_victim(c);
         if (!p || (p->region == r && p->index - first < count) || (cold && p->entry.uses > 1))
             return false;
-        enum Plan plan = plan_of_call(c, p, now_ns);
+        enum Plan plan = cold ? plan_of(c, p, now_ns) : plan_of_call(c, p, now_ns);
         if (plan == PLAN_OPEN)
             remote_want(c, p->region);
         else if (plan != PLAN_DROP)

@@ -323,6 +323,29 @@ TEST(ahead__waits_for_remote_memory)
     cache_free(c);
 }
 
+/* While one victim is being copied to remote memory, a call drops others: it does not wait. What
+ * nobody has asked for yet does wait. */
+TEST(ahead__drops_nothing_that_is_to_be_copied)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    CacheCall call;
+    CacheJob job;
+    cfg.remote = true;
+    Cache *c = make_retained(&cfg, &rd);
+    earlier_run(40);
+    background(c);
+    for (unsigned i = 0; i < CACHED; i++)
+        read_piece(c, rd, piece_at(i));
+    cache_read_start(&call, c, rd, (off_t)piece_at(CACHED) * PIECE, w.buf, PIECE, w.now_ns);
+    assert_int_equal(call.need, CACHE_JOB);
+    assert_int_equal(call.job.kind, CACHE_CLONE);
+    assert_false(cache_background_take(c, &job, w.now_ns));
+    assert_int_equal(stats(c).evictions, 0);
+    assert_int_equal(finish(c, &call), PIECE);
+    cache_free(c);
+}
+
 /* What is recorded may be of another time, or damaged. */
 TEST(ahead__senseless_ranges_do_no_harm)
 {
