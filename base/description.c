@@ -82,6 +82,18 @@ static int shared_description(int fd, int flags, bool read_only, int error)
     return copy >= 0 ? copy : -errno;
 }
 
+/* There was nothing by the program's number: there is no /proc, or another thread had just closed
+ * it, and has opened something else since. The @copy is our own, so that it tells which. */
+static int own_of_copy(int copy, int mode, struct stat *ret_stat, bool *ret_shared)
+{
+    int own = fstat(copy, ret_stat) == 0 ? own_description(copy, mode, ret_stat) : -1;
+    if (own < 0)
+        return copy;
+    parked_give(copy, true);
+    *ret_shared = false;
+    return own;
+}
+
 int description_open(int fd, bool read_only, struct stat *ret_stat, bool *ret_shared)
 {
     OS_DESCRIPTORS_BUSY;
@@ -92,7 +104,10 @@ int description_open(int fd, bool read_only, struct stat *ret_stat, bool *ret_sh
     int mode = read_only ? O_RDONLY : O_RDWR | (flags & (O_SYNC | O_DSYNC));
     int own = own_description(fd, mode, ret_stat);
     *ret_shared = own < 0;
-    return own >= 0 ? own : shared_description(fd, flags, read_only, -own);
+    if (own >= 0)
+        return own;
+    int copy = shared_description(fd, flags, read_only, -own);
+    return own == -ENOENT && copy >= 0 ? own_of_copy(copy, mode, ret_stat, ret_shared) : copy;
 }
 
 void description_close(int fd, bool shared)
