@@ -82,11 +82,15 @@ static int shared_description(int fd, int flags, bool read_only, int error)
     return copy >= 0 ? copy : -errno;
 }
 
-/* There was nothing by the program's number: there is no /proc, or another thread had just closed
- * it, and has opened something else since. The @copy is our own, so that it tells which. */
+/* What the program's number is cannot be opened: there is no /proc, or no right to it, or another
+ * thread has just closed the number, and opened something else. The @copy is our own, and tells. */
 static int own_of_copy(int copy, int mode, struct stat *ret_stat, bool *ret_shared)
 {
-    int own = fstat(copy, ret_stat) == 0 ? own_description(copy, mode, ret_stat) : -1;
+    if (fstat(copy, ret_stat) < 0 || !S_ISREG(ret_stat->st_mode)) {
+        parked_give(copy, true);
+        return -EINVAL;
+    }
+    int own = own_description(copy, mode, ret_stat);
     if (own < 0)
         return copy;
     parked_give(copy, true);
@@ -107,7 +111,7 @@ int description_open(int fd, bool read_only, struct stat *ret_stat, bool *ret_sh
     if (own >= 0)
         return own;
     int copy = shared_description(fd, flags, read_only, -own);
-    return own == -ENOENT && copy >= 0 ? own_of_copy(copy, mode, ret_stat, ret_shared) : copy;
+    return copy >= 0 ? own_of_copy(copy, mode, ret_stat, ret_shared) : copy;
 }
 
 void description_close(int fd, bool shared)

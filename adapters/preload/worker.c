@@ -71,10 +71,11 @@ static int description(const File *f)
         return -EAGAIN; /* the number is closed, or a writer's by now */
     if (fd < 0)
         return fd;
-    if (!shared && st.st_dev == f->dev && st.st_ino == f->ino)
+    bool same = st.st_dev == f->dev && st.st_ino == f->ino; /* else the number is another file's */
+    if (same && !shared)
         return fd;
     description_close(fd, shared);
-    return shared ? -EACCES : -EAGAIN; /* or the number is another file's by now */
+    return same ? -EACCES : -EAGAIN;
 }
 
 /* 0: the lease is there, and the keeper knows of it; -errno. */
