@@ -68,50 +68,49 @@ static int own_description(int fd, int flags, const struct stat *st)
     return -ENOENT;
 }
 
-/* The program's own description, for a reader only. A writer's fdatasync would take the error that
- * the program's fdatasync must see, and its lock would belong to every duplicate. */
-static int shared_description(int fd, int flags, bool read_only, int error)
+/* Is it a descriptor of a file that a description of our own may read, or write? Its *ret_flags. */
+static bool is_file(int fd, bool read_only, int *ret_flags, struct stat *ret_stat)
 {
+    *ret_flags = fcntl(fd, F_GETFL);
+    return *ret_flags >= 0 && mode_allows(*ret_flags, read_only) && fstat(fd, ret_stat) == 0 &&
+           S_ISREG(ret_stat->st_mode);
+}
+
+/* By the program's descriptor there was none. Another thread may have closed that, and opened
+ * something else. A copy of the descriptor is our own, and stays what it is. If there is none by
+ * that, either (no /proc, no right to the file), it is shared: with the program, for a reader only.
+ * A writer's fdatasync would take the error that the program's fdatasync must see, and its lock
+ * would belong to every duplicate. */
+static int description_of_copy(int fd, bool read_only, int mode, int error, struct stat *ret_stat,
+                               bool *ret_shared)
+{
+    int flags;
     if (error == EMFILE || error == ENFILE || error == ENOMEM)
         return -error;
     if (!read_only)
         return -EACCES;
-    if (flags & (O_APPEND | O_DIRECT))
-        return -error;
     int copy = os_above_standard(fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-    return copy >= 0 ? copy : -errno;
-}
-
-/* What the program's number is cannot be opened: there is no /proc, or no right to it, or another
- * thread has just closed the number, and opened something else. The @copy is our own, and tells. */
-static int own_of_copy(int copy, int mode, struct stat *ret_stat, bool *ret_shared)
-{
-    if (fstat(copy, ret_stat) < 0 || !S_ISREG(ret_stat->st_mode)) {
-        parked_give(copy, true);
-        return -EINVAL;
-    }
-    int own = own_description(copy, mode, ret_stat);
-    if (own < 0)
+    if (copy < 0)
+        return -errno;
+    bool file = is_file(copy, read_only, &flags, ret_stat);
+    int own = file ? own_description(copy, mode, ret_stat) : -EINVAL;
+    *ret_shared = file && own < 0 && !(flags & (O_APPEND | O_DIRECT));
+    if (*ret_shared)
         return copy;
     parked_give(copy, true);
-    *ret_shared = false;
     return own;
 }
 
 int description_open(int fd, bool read_only, struct stat *ret_stat, bool *ret_shared)
 {
     OS_DESCRIPTORS_BUSY;
-    int flags = fcntl(fd, F_GETFL);
-    if (flags < 0 || !mode_allows(flags, read_only) || fstat(fd, ret_stat) < 0 ||
-        !S_ISREG(ret_stat->st_mode))
+    int flags;
+    if (!is_file(fd, read_only, &flags, ret_stat))
         return -EINVAL;
     int mode = read_only ? O_RDONLY : O_RDWR | (flags & (O_SYNC | O_DSYNC));
     int own = own_description(fd, mode, ret_stat);
-    *ret_shared = own < 0;
-    if (own >= 0)
-        return own;
-    int copy = shared_description(fd, flags, read_only, -own);
-    return copy >= 0 ? own_of_copy(copy, mode, ret_stat, ret_shared) : copy;
+    *ret_shared = false;
+    return own >= 0 ? own : description_of_copy(fd, read_only, mode, -own, ret_stat, ret_shared);
 }
 
 void description_close(int fd, bool shared)

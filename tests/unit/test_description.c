@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +16,20 @@
 #include "base/parked.h"
 #include "tests/lib/tmpdir_case.h"
 
-static unsigned missing; /* so often there is nothing by a number */
+/* The next times that a file is opened by a number: so often it fails, */
+static unsigned missing;
+static int missing_errno;
+static int turns_from = -1, turns_to; /* and this descriptor becomes a copy of that one */
 
 static int open_number(const char *path, int flags)
 {
-    if (strncmp(path, "/proc/self/fd/", 14) == 0 && missing > 0) {
-        missing--;
-        errno = ENOENT;
-        return -1;
-    }
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0);
+    if (strncmp(path, "/proc/self/fd/", 14) != 0 || missing == 0)
+        return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0);
+    missing--;
+    if (turns_from >= 0)
+        (void)dup2(turns_to, turns_from);
+    errno = missing_errno;
+    return -1;
 }
 
 /* Also by the names that a hardened build calls. */
@@ -48,39 +53,108 @@ EXPORT int __open64_2(const char *path, int flags)
     return open_number(path, flags);
 }
 
-/* A file of the directory; @missing_times: as above. Is its description shared with @fd? */
-static bool is_shared(unsigned missing_times)
+static int directory, fd;
+static struct stat st;
+static bool shared;
+
+/* A file of the directory, opened with the @flags. */
+static void begin(int flags)
 {
-    struct stat st, now;
-    bool shared = false;
-    int at = (int)syscall(SYS_openat, AT_FDCWD, dir.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    int fd = openat(at, "file", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    directory = (int)syscall(SYS_openat, AT_FDCWD, dir.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    fd = openat(directory, "file", flags | O_CREAT | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
-    missing = missing_times;
+}
+
+/* A description of it for a reader, where by its number there is none @times times. */
+static int describe(unsigned times, int error)
+{
+    missing = times;
+    missing_errno = error;
     int got = description_open(fd, true, &st, &shared);
     missing = 0;
+    return got;
+}
+
+static void end(int got)
+{
+    if (got >= 0)
+        description_close(got, shared);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(close(directory), 0);
+    (void)parked_close_unlocked();
+    turns_from = -1;
+}
+
+static void assert_is_file(int got)
+{
+    struct stat now;
     assert_true(got >= 0);
     assert_int_equal(fstat(got, &now), 0);
     assert_true(now.st_ino == st.st_ino && now.st_dev == st.st_dev);
-    description_close(got, shared);
-    assert_int_equal(close(fd), 0);
-    assert_int_equal(close(at), 0);
-    (void)parked_close_unlocked();
-    return shared;
 }
 
-TEST_WITH(description__is_our_own, dir_set_up, dir_tear_down)
+#define CASE(name) TEST_WITH(name, dir_set_up, dir_tear_down)
+
+CASE(description__is_our_own)
 {
-    assert_false(is_shared(0));
+    begin(O_RDWR);
+    int got = describe(0, 0);
+    assert_is_file(got);
+    assert_false(shared);
+    end(got);
 }
 
 /* Another thread has closed the number, and opens a file that gets it. */
-TEST_WITH(description__is_our_own_though_the_number_was_closed, dir_set_up, dir_tear_down)
+CASE(description__is_our_own_though_the_number_was_closed)
 {
-    assert_false(is_shared(1));
+    begin(O_RDWR);
+    int got = describe(1, ENOENT);
+    assert_is_file(got);
+    assert_false(shared);
+    end(got);
 }
 
-TEST_WITH(description__is_shared_without_proc, dir_set_up, dir_tear_down)
+/* ... or it was something that cannot be opened in between; however the file is open. */
+CASE(description__is_our_own_though_the_number_was_something_else)
 {
-    assert_true(is_shared(UINT_MAX));
+    begin(O_RDONLY | O_DIRECT);
+    int got = describe(1, ENXIO);
+    assert_is_file(got);
+    assert_false(shared);
+    end(got);
+}
+
+CASE(description__of_what_is_no_file_any_more)
+{
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    begin(O_RDWR);
+    turns_from = fd;
+    turns_to = ends[0];
+    assert_int_equal(describe(1, ENXIO), -EINVAL);
+    assert_false(shared);
+    assert_int_equal(close(ends[0]), 0);
+    end(-1);
+    struct pollfd nobody = {.fd = ends[1], .events = POLLOUT};
+    assert_int_equal(poll(&nobody, 1, 0), 1);
+    assert_true(nobody.revents & POLLERR); /* no copy of it is left */
+    assert_int_equal(close(ends[1]), 0);
+}
+
+CASE(description__is_shared_without_proc)
+{
+    begin(O_RDWR);
+    int got = describe(UINT_MAX, ENOENT);
+    assert_is_file(got);
+    assert_true(shared);
+    end(got);
+}
+
+/* It would read and write as the program wants, not as the library does. */
+CASE(description__is_not_shared_if_it_appends_or_is_direct)
+{
+    begin(O_RDWR | O_APPEND);
+    assert_int_equal(describe(UINT_MAX, EACCES), -EACCES);
+    assert_false(shared);
+    end(-1);
 }
