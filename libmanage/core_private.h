@@ -243,6 +243,10 @@ static inline void cache_unlock(Cache *c)
     if (c->hooks.unlock)
         c->hooks.unlock(c->hooks.ctx);
 }
+static inline bool is_same_file(CacheFileId a, CacheFileId b)
+{
+    return a.device == b.device && a.inode == b.inode;
+}
 static inline Piece *piece_of(struct manage_entry *e)
 {
     return CONTAINER_OF(e, Piece, entry);

@@ -29,8 +29,7 @@ Region *place_find(const Cache *c, CacheFileId id)
     uint64_t hash = hash_of(id);
     for (HmapNode *n = hmap_first(&c->places, hash); n; n = hmap_next(&c->places, n)) {
         Region *r = CONTAINER_OF(n, Region, place_node);
-        if (r->id.inode == id.inode && r->id.device == id.device && r->id.offset == id.offset &&
-            !r->closing)
+        if (is_same_file(r->id, id) && r->id.offset == id.offset && !r->closing)
             return r;
     }
     return NULL;

@@ -92,25 +92,37 @@ static Trace *traces_find(const Cache *c, CacheFileId id)
 {
     LIST_FOREACH(n, &c->traces) {
         Trace *t = CONTAINER_OF(n, Trace, link);
-        if (t->id.device == id.device && t->id.inode == id.inode)
+        if (is_same_file(t->id, id))
             return t;
     }
     return NULL;
 }
 
-static Trace *traces_add(Cache *c, Region *r)
+static Trace *traces_add(Cache *c, CacheFileId id)
 {
     Trace *t = traces_room(c) ? calloc(1, sizeof *t) : NULL;
     if (!t)
         return NULL;
-    t->id = r->id;
+    t->id = id;
     t->stream = ++c->stream_ids;
-    t->asks = r;
     list_push_front(&c->traces, &t->link);
     c->traces_count++;
+    return t;
+}
+
+static void asks_begin(Cache *c, Trace *t, Region *r)
+{
+    if (t->asks || t->recalled)
+        return;
+    t->asks = r;
     c->traces_asking++;
     background_wake(c);
-    return t;
+}
+
+static void asks_end(Cache *c, Trace *t)
+{
+    c->traces_asking -= t->asks != NULL;
+    t->asks = NULL;
 }
 
 Trace *trace_get(Cache *c, Region *r)
@@ -120,19 +132,14 @@ Trace *trace_get(Cache *c, Region *r)
         return NULL;
     Trace *t = traces_find(c, r->id);
     if (!t)
-        t = traces_add(c, r);
+        t = traces_add(c, r->id);
     if (!t)
         return NULL;
     t->regions++;
+    asks_begin(c, t, r);
     list_remove(&t->link);
     list_push_front(&c->traces, &t->link);
     return t;
-}
-
-static void asks_end(Cache *c, Trace *t)
-{
-    c->traces_asking -= t->asks != NULL;
-    t->asks = NULL;
 }
 
 void trace_put(Cache *c, Region *r)
@@ -164,6 +171,7 @@ Region *trace_asks(Cache *c)
         if (r || !c->traces_asking)
             break;
         r = t->asks;
+        t->recalled |= r != NULL;
         asks_end(c, t);
     }
     return r;
@@ -173,7 +181,7 @@ void trace_loaded(Cache *c, const Region *r, const CacheResult *result)
 {
     Trace *t = r->trace;
     unsigned count = min_u64(result->ranges_count, c->cfg.limit_bytes / sizeof(CacheRange));
-    if (!t || t->before.count || !count)
+    if (!t || !count)
         return;
     while (count >= TRACE_RANGES_LEAST && !list_grow(c, &t->before, count))
         count /= 2; /* its beginning, then */

@@ -31,6 +31,7 @@ typedef struct Trace {
     CacheFileId id;
     unsigned regions;
     struct Region *asks;   /* the earlier run's is to be loaded, by a job on that; NULL: no */
+    bool recalled;         /* ... has been, or is being */
     TraceList before;      /* of the earlier run */
     TraceList now;         /* of this one */
     uint64_t reads, along; /* what is in `now`; and of that, what was near the expected place */
@@ -56,8 +57,7 @@ void trace_note(Cache *c, struct Region *r, uint64_t from, uint64_t to);
 /* A region whose job is to load now what an earlier run has left (CACHE_RECALL); NULL: none. */
 struct Region *trace_asks(Cache *c);
 void trace_loaded(Cache *c, const struct Region *r, const CacheResult *result);
-/* What is to be fetched next: [*ret_from, *ret_to) of the region that it returns. NULL: nothing
- * now. */
+/* The region of which [*ret_from, *ret_to) is to be fetched next; NULL: nothing now. */
 struct Region *trace_ahead(const Cache *c, Trace *t, uint64_t *ret_from, uint64_t *ret_to);
 /* That was fetched up to @to of the region, or need not be. */
 void trace_fetched(Trace *t, const struct Region *r, uint64_t to);

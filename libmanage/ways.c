@@ -10,7 +10,7 @@ static Ways *find(const Cache *c, CacheFileId id)
 {
     LIST_FOREACH(n, &c->ways) {
         Ways *w = CONTAINER_OF(n, Ways, link);
-        if (w->id.device == id.device && w->id.inode == id.inode)
+        if (is_same_file(w->id, id))
             return w;
     }
     return NULL;

@@ -9,27 +9,9 @@
 #include "base/cleanup.h"
 #include "libdodo/state_dir.h"
 #include "libmanage/records.h"
-#include "tests/lib/case.h"
-#include "tests/lib/tmpdir.h"
+#include "tests/lib/tmpdir_case.h"
 
-static TmpDir tmp;
-
-static int set_up(void **state)
-{
-    (void)state;
-    tmpdir_make(&tmp);
-    (void)setenv("XDG_STATE_HOME", tmp.path, 1);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tmpdir_remove(&tmp);
-    return 0;
-}
-
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_WITH(name, state_set_up, dir_tear_down)
 
 static const CacheRange ranges[] = {{1, 2}, {7, 1}, {3, 4}};
 static const CacheFileId file = {.device = 0xfd01, .inode = 4711};
@@ -67,13 +49,13 @@ CASE(record__is_found_again)
 CASE(record__that_is_no_such_file_is_none)
 {
     save(file, 3);
-    CLEANUP_CLOSE int dir = state_dir_open("runs");
-    assert_true(dir >= 0);
-    assert_int_equal(renameat(dir, "fd01-1267", dir, "fd01-1268"), 0); /* of another inode */
+    CLEANUP_CLOSE int runs = state_dir_open("runs");
+    assert_true(runs >= 0);
+    assert_int_equal(renameat(runs, "fd01-1267", runs, "fd01-1268"), 0); /* of another inode */
     assert_loaded((CacheFileId){.device = 0xfd01, .inode = 4712}, 0);
-    assert_int_equal(renameat(dir, "fd01-1268", dir, "fd01-1267"), 0);
+    assert_int_equal(renameat(runs, "fd01-1268", runs, "fd01-1267"), 0);
     assert_loaded(file, 3);
-    CLEANUP_CLOSE int fd = openat(dir, "fd01-1267", O_WRONLY);
+    CLEANUP_CLOSE int fd = openat(runs, "fd01-1267", O_WRONLY);
     struct stat st;
     assert_int_equal(fstat(fd, &st), 0);
     for (off_t len = st.st_size - 1; len >= 0; len--) {
@@ -86,13 +68,13 @@ CASE(record__that_is_no_such_file_is_none)
 
 CASE(record__of_one_more_than_there_may_be)
 {
-    CLEANUP_CLOSE int dir = state_dir_open("runs");
+    CLEANUP_CLOSE int runs = state_dir_open("runs");
     char name[32];
-    assert_true(dir >= 0);
+    assert_true(runs >= 0);
     save(file, 1);
     for (unsigned i = 1; i < RECORDS_MAX; i++) {
         (void)snprintf(name, sizeof name, "0-%x", i);
-        CLEANUP_CLOSE int fd = openat(dir, name, O_WRONLY | O_CREAT, 0600);
+        CLEANUP_CLOSE int fd = openat(runs, name, O_WRONLY | O_CREAT, 0600);
         assert_true(fd >= 0);
     }
     CacheFileId more = {.device = 1, .inode = 1};
@@ -101,8 +83,8 @@ CASE(record__of_one_more_than_there_may_be)
     save(file, 3); /* which is there */
     assert_loaded(file, 3);
     const struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
-    assert_int_equal(utimensat(dir, name, long_ago, 0), 0); /* nobody has renewed it */
+    assert_int_equal(utimensat(runs, name, long_ago, 0), 0); /* nobody has renewed it */
     save(more, 2);
     assert_loaded(more, 2);
-    assert_int_equal(faccessat(dir, name, F_OK, 0), -1);
+    assert_int_equal(faccessat(runs, name, F_OK, 0), -1);
 }

@@ -46,6 +46,16 @@ static void earlier_run(unsigned count)
     w.earlier_count = count;
 }
 
+/* ... of which the cache knows. */
+static Cache *make_followed(unsigned count, int *ret_rd)
+{
+    CacheConfig cfg = ahead_config();
+    Cache *c = make_retained(&cfg, ret_rd);
+    earlier_run(count);
+    background(c);
+    return c;
+}
+
 static void read_piece(Cache *c, int rd, unsigned piece)
 {
     assert_int_equal(do_read(c, rd, (uint64_t)piece * PIECE, PIECE), PIECE);
@@ -137,10 +147,7 @@ TEST(run__that_is_short_leaves_nothing)
 TEST(run__shorter_than_the_one_it_follows_leaves_nothing)
 {
     int rd;
-    CacheConfig cfg = ahead_config();
-    Cache *c = make_retained(&cfg, &rd);
-    earlier_run(40);
-    background(c);
+    Cache *c = make_followed(40, &rd);
     for (unsigned i = 0; i < 19; i++)
         read_piece(c, rd, piece_at(i));
     assert_int_equal(recorded(c).count, 0);
@@ -185,10 +192,7 @@ TEST(run__is_kept_as_far_as_there_is_room)
 TEST(ahead__what_an_earlier_run_needed_next)
 {
     int rd;
-    CacheConfig cfg = ahead_config();
-    Cache *c = make_retained(&cfg, &rd);
-    earlier_run(20);
-    background(c);
+    Cache *c = make_followed(20, &rd);
     assert_int_equal(w.did[CACHE_RECALL], 1);
     read_piece(c, rd, piece_at(0));
     background(c);
@@ -211,10 +215,7 @@ TEST(ahead__what_an_earlier_run_needed_next)
 TEST(ahead__is_bounded)
 {
     int rd;
-    CacheConfig cfg = ahead_config();
-    Cache *c = make_retained(&cfg, &rd);
-    earlier_run(40);
-    background(c);
+    Cache *c = make_followed(40, &rd);
     for (unsigned i = 0; i < 20; i++) {
         uint64_t before = stats(c).readahead_used;
         read_piece(c, rd, piece_at(i));
@@ -269,10 +270,7 @@ TEST(ahead__goes_on_elsewhere)
 TEST(ahead__goes_on_after_a_stray_read)
 {
     int rd;
-    CacheConfig cfg = ahead_config();
-    Cache *c = make_retained(&cfg, &rd);
-    earlier_run(20);
-    background(c);
+    Cache *c = make_followed(20, &rd);
     for (unsigned i = 0; i < 6; i++)
         read_piece(c, rd, piece_at(i));
     read_piece(c, rd, 62);
@@ -415,5 +413,12 @@ TEST(recall__of_a_region_that_is_closed_at_once)
     assert_int_equal(do_close(c, rd), 0);
     background(c);
     assert_int_equal(w.did[CACHE_RECALL], 0);
+    rd = cache_open(c, BYTES, BYTES, &w, DODO_RETAIN | DODO_RDONLY);
+    background(c);
+    assert_int_equal(w.did[CACHE_RECALL], 1); /* it is the next one's */
+    assert_int_equal(do_close(c, rd), 0);
+    rd = cache_open(c, BYTES, BYTES, &w, DODO_RETAIN | DODO_RDONLY);
+    background(c);
+    assert_int_equal(w.did[CACHE_RECALL], 1);
     cache_free(c);
 }

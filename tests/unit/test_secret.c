@@ -12,27 +12,10 @@
 #include <unistd.h>
 
 #include "libdodo/secret.h"
-#include "tests/lib/case.h"
-#include "tests/lib/tmpdir.h"
+#include "tests/lib/tmpdir_case.h"
 
-static TmpDir tmp;
 static uint8_t secret[SECRET_BYTES];
 static char why[512];
-
-static int set_up(void **state)
-{
-    (void)state;
-    tmpdir_make(&tmp);
-    (void)setenv("XDG_STATE_HOME", tmp.path, 1);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tmpdir_remove(&tmp);
-    return 0;
-}
 
 static void assert_refused(int error, const char *advice)
 {
@@ -47,7 +30,7 @@ static unsigned files(void)
 {
     char path[256];
     unsigned n = 0;
-    DIR *d = opendir(tmpdir_path(&tmp, "dodo", path));
+    DIR *d = opendir(tmpdir_path(&dir, "dodo", path));
     assert_non_null(d);
     for (const struct dirent *e; (e = readdir(d));)
         n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
@@ -55,7 +38,7 @@ static unsigned files(void)
     return n;
 }
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_WITH(name, state_set_up, dir_tear_down)
 
 CASE(secret__is_made_once)
 {
@@ -65,13 +48,13 @@ CASE(secret__is_made_once)
     mode_t old = umask(0);
     assert_int_equal(secret_get(secret, why, sizeof why), 0);
     (void)umask(old);
-    assert_int_equal(stat(tmpdir_path(&tmp, "dodo/secret", path), &st), 0);
+    assert_int_equal(stat(tmpdir_path(&dir, "dodo/secret", path), &st), 0);
     assert_int_equal(st.st_mode & 07777, 0600);
     assert_int_equal(st.st_size, SECRET_BYTES);
     assert_int_equal(files(), 1);
     assert_int_equal(secret_get(again, why, sizeof why), 0);
     assert_memory_equal(secret, again, SECRET_BYTES);
-    tmpdir_delete(&tmp, "dodo/secret");
+    tmpdir_delete(&dir, "dodo/secret");
     assert_int_equal(secret_get(again, why, sizeof why), 0);
     assert_memory_not_equal(secret, again, SECRET_BYTES);
 }
@@ -107,7 +90,7 @@ CASE(secret__is_one_for_all_processes)
         (void)close(out[0]);
         (void)close(out[1]);
         assert_int_equal(files(), 1); /* no draft is left */
-        tmpdir_delete(&tmp, "dodo/secret");
+        tmpdir_delete(&dir, "dodo/secret");
     }
 }
 
@@ -115,7 +98,7 @@ CASE(secret__others_may_know_is_none)
 {
     char path[256];
     assert_int_equal(secret_get(secret, why, sizeof why), 0);
-    (void)tmpdir_path(&tmp, "dodo/secret", path);
+    (void)tmpdir_path(&dir, "dodo/secret", path);
     assert_int_equal(chmod(path, 0640), 0);
     assert_refused(EPERM, "remove it");
     assert_int_equal(chmod(path, 0601), 0);
@@ -124,7 +107,7 @@ CASE(secret__others_may_know_is_none)
     assert_int_equal(secret_get(secret, why, sizeof why), 0);
     assert_int_equal(truncate(path, SECRET_BYTES - 1), 0);
     assert_refused(EBADMSG, "remove it");
-    tmpdir_delete(&tmp, "dodo/secret");
+    tmpdir_delete(&dir, "dodo/secret");
     assert_int_equal(symlink("/dev/zero", path), 0);
     assert_refused(ELOOP, "readable");
 }
@@ -133,7 +116,7 @@ CASE(secret__needs_a_directory_of_its_user)
 {
     char path[256];
     char *home = strdup(getenv("HOME") ? getenv("HOME") : "/");
-    assert_int_equal(mkdir(tmpdir_path(&tmp, "dodo", path), 0700), 0);
+    assert_int_equal(mkdir(tmpdir_path(&dir, "dodo", path), 0700), 0);
     assert_int_equal(chmod(path, 0770), 0);
     assert_refused(EPERM, "mode 700");
     (void)unsetenv("XDG_STATE_HOME");
@@ -151,14 +134,14 @@ CASE(secret__belongs_to_the_effective_user)
         print_message("no root, so no other user\n");
         skip();
     }
-    assert_int_equal(chmod(tmp.path, 0777), 0);
+    assert_int_equal(chmod(dir.path, 0777), 0);
     assert_int_equal(secret_get(secret, why, sizeof why), 0);
     assert_int_equal(seteuid(1001), 0);
     int result = secret_get(secret, why, sizeof why);
     assert_int_equal(seteuid(0), 0);
     assert_int_equal(result, -EACCES); /* the directory is root's alone */
-    assert_int_equal(chmod(tmpdir_path(&tmp, "dodo", path), 0755), 0);
-    assert_int_equal(chmod(tmpdir_path(&tmp, "dodo/secret", path), 0644), 0);
+    assert_int_equal(chmod(tmpdir_path(&dir, "dodo", path), 0755), 0);
+    assert_int_equal(chmod(tmpdir_path(&dir, "dodo/secret", path), 0644), 0);
     assert_int_equal(seteuid(1001), 0);
     result = secret_get(secret, why, sizeof why);
     assert_int_equal(seteuid(0), 0);
