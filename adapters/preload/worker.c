@@ -109,9 +109,22 @@ static bool let_in(File *f, int rd, off_t size)
 /* Before what does not work now is tried again: nobody waits for us meanwhile. */
 #define PAUSE_NS (20 * NS_PER_MS)
 
-static void hold(File *f)
+/* Its descriptor, or -errno. A file that is empty has just been emptied by who writes it anew. */
+static int region_open(const CacheCalls *calls, int fd, off_t *ret_size)
 {
     struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (st.st_size == 0)
+        return -EAGAIN;
+    *ret_size = st.st_size;
+    int rd = calls->copen_flags((size_t)st.st_size, fd, 0, DODO_RDONLY | DODO_STRIPE | DODO_RETAIN);
+    return rd < 0 ? -errno : rd;
+}
+
+static void hold(File *f)
+{
+    off_t size = 0;
     int error = -lease(f);
     if (error != 0) {
         enum Reason why = error == EXDEV ? REASON_OTHER_HOSTS : reason_for(error);
@@ -119,13 +132,10 @@ static void hold(File *f)
         return;
     }
     const CacheCalls *calls = cache_calls();
-    int rd = calls && fstat(f->lease_fd, &st) == 0 && st.st_size > 0
-                 ? calls->copen_flags((size_t)st.st_size, f->lease_fd, 0,
-                                      DODO_RDONLY | DODO_STRIPE | DODO_RETAIN)
-                 : -1;
+    int rd = calls ? region_open(calls, f->lease_fd, &size) : -ENOSYS;
     if (rd < 0) {
-        leave_plain(f, true, REASON_NO_REGION, 0);
-    } else if (!let_in(f, rd, st.st_size)) {
+        leave_plain(f, !lease_may_come(-rd), REASON_NO_REGION, PAUSE_NS);
+    } else if (!let_in(f, rd, size)) {
         (void)calls->cclose(rd);
         leave_plain(f, false, REASON_BROKEN, 0); /* it waits as for any that was broken */
     }

@@ -251,6 +251,23 @@ CASE(change__is_seen_by_the_next_read)
     (void)close(fd);
 }
 
+/* Who writes it anew empties it first. */
+CASE(change__that_empties_the_file_is_not_for_good)
+{
+    int writer = open(path, O_RDWR | O_CLOEXEC), fd = open(path, O_RDONLY | O_CLOEXEC);
+    uint64_t w;
+    assert_true(writer >= 0 && fd >= 0);
+    read_at(fd, 1, 0); /* no lease beside a writer */
+    assert_int_equal(ftruncate(writer, 0), 0);
+    assert_int_equal(close(writer), 0);
+    for (int i = 0; i < 100; i++, nap()) /* it is tried to hold an empty file */
+        assert_int_equal(pread(fd, &w, sizeof w, 0), 0);
+    assert_false(holds(fd));
+    write_file(2);
+    await_held(fd, 2);
+    assert_int_equal(close(fd), 0);
+}
+
 CASE(number__of_another_file_is_another_files)
 {
     int fd = open_held(1), other;
