@@ -109,7 +109,7 @@ static bool let_in(File *f, int rd, off_t size)
 /* Before what does not work now is tried again: nobody waits for us meanwhile. */
 #define PAUSE_NS (20 * NS_PER_MS)
 
-/* Its descriptor, or -errno. A file that is empty has just been emptied by who writes it anew. */
+/* Its descriptor, or -errno. A file that is empty has just been emptied by who writes it again. */
 static int region_open(const CacheCalls *calls, int fd, off_t *ret_size)
 {
     struct stat st;

@@ -251,7 +251,7 @@ CASE(change__is_seen_by_the_next_read)
     (void)close(fd);
 }
 
-/* Who writes it anew empties it first. */
+/* Who writes it again empties it first. */
 CASE(change__that_empties_the_file_is_not_for_good)
 {
     int writer = open(path, O_RDWR | O_CLOEXEC), fd = open(path, O_RDONLY | O_CLOEXEC);
