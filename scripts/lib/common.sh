@@ -10,7 +10,7 @@ packages_build=(gcc libc6-dev meson ninja-build pkg-config libssl-dev libxxhash-
   libcmocka-dev liblua5.4-dev libseccomp-dev libxcb-screensaver0-dev)
 packages_demo=(fuse3 libfuse3-dev iproute2 libopenblas-dev sqlite3)
 packages_peers=(memcached redis-server nbdkit libnbd-dev iproute2 ethtool nftables) # scripts/bench-peers
-packages_test=(g++ gfortran clang clang-format libclang-rt-14-dev shellcheck nftables groff-base dbus-daemon
+packages_test=(g++ gfortran chromium clang clang-format libclang-rt-14-dev shellcheck nftables groff-base dbus-daemon
   python3-dbusmock python3-dev python3-numpy systemd tshark xvfb xdotool)
 packages_package=("${packages_build[@]}" build-essential debhelper dh-python dpkg-dev libfuse3-dev libopenblas-dev
   pkgconf python3-dev xz-utils) # scripts/package

@@ -23,6 +23,8 @@ LOOKS = 'Number(document.documentElement?.dataset.looks || 0)'
 class Page(Case):
     @classmethod
     def setUpClass(cls):
+        if PICTURES:
+            os.makedirs(PICTURES, exist_ok=True)
         cls.browser = browser.Browser(browser.find(), PATIENCE)
 
     @classmethod
