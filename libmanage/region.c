@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of regions: how one begins, and what goes with it. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,7 @@ int region_begin(Cache *c, uint64_t len, uint64_t size, void *file, unsigned fla
 
 void region_free(Cache *c, Region *r)
 {
+    assert(r->jobs == 0);
     stream_forget(c, r);
     for (uint64_t i = 0; i < r->leaf_count; i++) {
         Leaf *leaf = r->leaves[i];

@@ -142,14 +142,19 @@ Trace *trace_get(Cache *c, Region *r)
     return t;
 }
 
+void trace_leave(Cache *c, const Region *r)
+{
+    if (r->trace && r->trace->asks == r)
+        asks_end(c, r->trace);
+}
+
 void trace_put(Cache *c, Region *r)
 {
     Trace *t = r->trace;
     if (!t)
         return;
     t->regions--;
-    if (t->asks == r)
-        asks_end(c, t);
+    trace_leave(c, r);
     if (t->region == r)
         t->region = NULL;
     r->trace = NULL;

@@ -49,6 +49,8 @@ typedef struct Trace {
 
 /* Of the file of region @r, which is opened; NULL: none is kept. */
 Trace *trace_get(Cache *c, struct Region *r);
+/* The region is closing: nothing is recalled for it any more. */
+void trace_leave(Cache *c, const struct Region *r);
 /* The region is gone. */
 void trace_put(Cache *c, struct Region *r);
 /* The program needs [from, to) of the region, which is not in local memory, or came there unasked

@@ -422,3 +422,50 @@ TEST(recall__of_a_region_that_is_closed_at_once)
     assert_int_equal(w.did[CACHE_RECALL], 1);
     cache_free(c);
 }
+
+/* Its close gives remote memory back: nothing is begun beside that. */
+static void close_alone(Cache *c, int rd)
+{
+    CacheCall call;
+    CacheJob job;
+    cache_close_start(&call, c, rd, w.now_ns);
+    while (call.need == CACHE_JOB && call.job.kind == CACHE_CLONE) { /* what is kept */
+        CacheResult result = carry_out(&call.job);
+        cache_call_done(&call, c, &result, w.now_ns);
+    }
+    assert_int_equal(call.need, CACHE_JOB);
+    assert_int_equal(call.job.kind, CACHE_CLOSE_REMOTE);
+    assert_false(cache_background_take(c, &job, w.now_ns));
+    assert_int_equal(finish(c, &call), 0);
+    assert_false(cache_background_take(c, &job, w.now_ns));
+}
+
+TEST(recall__not_of_a_region_that_is_closing)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    CacheJob opening;
+    cfg.remote = true;
+    Cache *c = make_retained(&cfg, &rd);
+    assert_true(cache_background_take(c, &opening, w.now_ns));
+    assert_int_equal(opening.kind, CACHE_OPEN_REMOTE);
+    CacheResult result = carry_out(&opening);
+    cache_background_done(c, &opening, &result, w.now_ns);
+    close_alone(c, rd);
+    assert_int_equal(w.did[CACHE_RECALL], 0);
+    cache_free(c);
+}
+
+TEST(ahead__not_into_a_region_that_is_closing)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    cfg.remote = true;
+    Cache *c = make_retained(&cfg, &rd);
+    earlier_run(20);
+    background(c);
+    for (unsigned i = 0; i < 5; i++)
+        read_piece(c, rd, piece_at(i)); /* the next ones may be fetched now */
+    close_alone(c, rd);
+    cache_free(c);
+}
