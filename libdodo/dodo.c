@@ -209,6 +209,49 @@ ssize_t dodo_mfill_file(int rd, uint64_t from, uint64_t to)
     return finish(&e);
 }
 
+static void each_start(Call *call, Channel *ch, const DodoEach *each)
+{
+    uint64_t now_ns = os_now_ns();
+    if (each->fills)
+        call_offerv_start(call, ch, each->rd, each->offset, each->iov, each->iovcnt, now_ns);
+    else
+        call_readv_start(call, ch, each->rd, each->offset, each->iov, each->iovcnt, now_ns);
+}
+
+/* Outside the gate: it may wait for what a fork holds. */
+static void each_over(DodoEach *each, ssize_t result, int error, void (*over)(void *, unsigned),
+                      void *ctx, unsigned i)
+{
+    each[i].result = result;
+    each[i].error = error;
+    gate_leave();
+    over(ctx, i);
+    gate_enter();
+}
+
+void dodo_each(DodoEach *each, unsigned count, void (*over)(void *ctx, unsigned i), void *ctx)
+{
+    Entry e;
+    Call calls[DODO_EACH_MAX];
+    if (!begin(&e)) {
+        for (unsigned i = 0; i < count; i++) {
+            each[i].result = -1;
+            each[i].error = ENOMEM;
+            over(ctx, i);
+        }
+        leave(&e, false);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++)
+        each_start(&calls[i], e.link->channel, &each[i]);
+    for (unsigned i = 0; i < count; i++) {
+        runtime_run(e.rt, e.link, &calls[i]);
+        each_over(each, calls[i].result, calls[i].error, over, ctx, i);
+    }
+    runtime_link_give(e.rt, e.link);
+    leave(&e, false);
+}
+
 int dodo_mdiscard(int rd, off_t offset, size_t len)
 {
     Entry e;

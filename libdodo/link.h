@@ -7,6 +7,7 @@
 
 #include "libdodo/file_worker.h"
 #include "libdodo/core.h"
+#include "libdodo/range_held.h"
 #include "libdodo/settings.h"
 #include "base/polling.h"
 #include "usocket/batches.h"
@@ -16,6 +17,7 @@ enum {
     LINK_RECEIVES = 8,          /* buffers of TRANSPORT_RECV_MAX a link */
     LINK_SENDS = 16,            /* datagrams that one system call sends */
     LINK_SEND_BYTES = 256,      /* longer ones go by themselves */
+    LINK_CALLS = DODO_EACH_MAX, /* that a thread makes at once */
     LINK_SESSIONS_MAX = 256,    /* hosts a link talks to at once */
     FILE_INLINE_MAX = 56 << 10, /* mwrite: more than the first credit goes to the worker */
 };

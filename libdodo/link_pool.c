@@ -28,7 +28,7 @@ Link *runtime_link_find(Runtime *rt)
     if (rt->links == LINKS_MAX || rt->ended)
         return NULL;
     gate_enter();
-    Link *link = link_new(rt->client, &rt->settings, &rt->self, 1, false);
+    Link *link = link_new(rt->client, &rt->settings, &rt->self, LINK_CALLS, false);
     gate_leave();
     if (link) {
         link->busy = true;

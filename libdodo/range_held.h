@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 
 #include <dodo/dodo.h>
 
@@ -19,6 +21,24 @@ DODO_API int dodo_mopen_held(size_t len, int fd, off_t offset, unsigned flags, u
  * caller. How many bytes were read, from @from on; fewer than asked for: the file ends there, or
  * the network has no time for more now. -1, ENOMEM: the region is not active. */
 DODO_API ssize_t dodo_mfill_file(int rd, uint64_t from, uint64_t to);
+
+/* One of several calls: dodo_mreadv(), or where it `fills`, dodo_mfillv(). */
+typedef struct DodoEach {
+    int rd;
+    bool fills;
+    const struct iovec *iov;
+    int iovcnt;
+    off_t offset;
+    ssize_t result; /* as that call's */
+    int error;      /* errno, where it is -1 */
+} DodoEach;
+enum { DODO_EACH_MAX = 8 };
+
+/* Makes @count calls beside each other, at most DODO_EACH_MAX, of any regions: what they send goes
+ * out at once. @over is called as each ends, in their order; it may do what it likes but make calls
+ * of libdodo's. */
+DODO_API void dodo_each(DodoEach *calls, unsigned count, void (*over)(void *ctx, unsigned i),
+                        void *ctx);
 
 /* Which blocks of 4 KiB of the region remote memory may hold, a bit each: of those of an earlier
  * run (DODO_RETAIN), what this library can prove. @map: as many words of 64 as the region has; what

@@ -55,7 +55,7 @@ static int runtime_begin(Runtime *rt, const Finder *finder)
     rt->background_fd = os_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     rt->names = names_new(&rt->settings, on_names, rt, log_names);
     rt->client = runtime_client_new(rt, finder);
-    rt->all = rt->client ? link_new(rt->client, &rt->settings, &rt->self, 1, false) : NULL;
+    rt->all = rt->client ? link_new(rt->client, &rt->settings, &rt->self, LINK_CALLS, false) : NULL;
     if (rt->background_fd < 0 || !rt->all)
         return -ENOMEM;
     rt->links = 1;

@@ -48,6 +48,23 @@ bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns)
     return taken;
 }
 
+/* Whether others beside it do no harm: where it is to be seen what remote memory costs, none are.
+ */
+static bool may_have_company(const Cache *c, const CacheJob *first, uint64_t now_ns)
+{
+    return (first->kind == CACHE_CLONE || first->kind == CACHE_READ_REMOTE) &&
+           !remote_unproven(c, first->region, first->len, now_ns);
+}
+
+bool cache_background_more(Cache *c, const CacheJob *first, CacheJob *job, uint64_t now_ns)
+{
+    cache_enter(c);
+    bool taken = may_have_company(c, first, now_ns) &&
+                 (reclaim_more(c, job, now_ns) || ahead_take(c, job, now_ns));
+    cache_unlock(c);
+    return taken;
+}
+
 void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
 {
     cache_enter(c);

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/time.h"
-#include "libdodo/range_held.h"
 #include "libmanage/backing.h"
 #include "libmanage/records.h"
 
@@ -170,6 +169,50 @@ void job_carry_out(const CacheJob *j, CacheResult *r)
     r->ns = os_now_ns() - start;
     if (j->probe && r->count == (ssize_t)j->len)
         probe(j, r);
+}
+
+/* ---- several beside each other -------------------------------------------------------------- */
+
+typedef struct Beside {
+    DodoEach each[JOBS_BESIDE];
+    uint64_t last_ns; /* when the one before was over */
+    JobOver *over;
+    void *ctx;
+} Beside;
+
+static void beside_over(void *ctx, unsigned i)
+{
+    Beside *b = ctx;
+    const DodoEach *each = &b->each[i];
+    uint64_t now_ns = os_now_ns();
+    CacheResult result = {.count = each->result,
+                          .remote_error = each->result < 0 ? each->error : 0,
+                          .remote = -1,
+                          .beside = true,
+                          .ns = now_ns - b->last_ns};
+    b->last_ns = now_ns;
+    b->over(b->ctx, i, &result);
+}
+
+bool job_goes_beside(const CacheJob *j)
+{
+    return j->kind == CACHE_CLONE || j->kind == CACHE_READ_REMOTE;
+}
+
+void job_carry_out_beside(const CacheJob *jobs, const struct iovec *copies, unsigned count,
+                          JobOver *over, void *ctx)
+{
+    Beside b = {.last_ns = os_now_ns(), .over = over, .ctx = ctx};
+    for (unsigned i = 0; i < count; i++) {
+        const CacheJob *j = &jobs[i];
+        bool copied = copies[i].iov_base;
+        b.each[i] = (DodoEach){.rd = j->remote,
+                               .fills = j->kind == CACHE_CLONE,
+                               .iov = copied ? &copies[i] : j->iov,
+                               .iovcnt = copied ? 1 : j->iov_count,
+                               .offset = (off_t)j->offset};
+    }
+    dodo_each(b.each, count, beside_over, &b);
 }
 
 void job_result_free(CacheResult *result)

@@ -182,6 +182,7 @@ typedef struct CacheResult {
     const CacheRange *ranges; /* RECALL: what an earlier run of a program needed of the file, in
                                * order. They stay the shell's */
     size_t ranges_count;
+    bool beside;      /* other jobs were carried out beside it: what a read took says little */
     uint64_t ns;      /* how long it took */
     uint64_t read_ns; /* a probe's reading; 0: there was none */
 } CacheResult;
@@ -189,6 +190,8 @@ typedef struct CacheResult {
 /* The next job for a background thread into @job. False: none now; look again when woken, or at
  * cache_background_deadline(). Any number of threads may take jobs. */
 bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns);
+/* A further job, which may be carried out beside @first. False: there is none. */
+bool cache_background_more(Cache *c, const CacheJob *first, CacheJob *job, uint64_t now_ns);
 /* A shell that carries out a CLONE copies the bytes before it asks a host. From then on the program
  * may write there, however long the host takes. The file may not be written until the job is over:
  * what the host gets must not be older. */

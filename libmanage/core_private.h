@@ -424,6 +424,8 @@ bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uin
 
 /* The background's job that makes room up to the low-water mark, if one is needed. */
 bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns);
+/* One more victim's copy, beside those that are under way. */
+bool reclaim_more(Cache *c, CacheJob *job, uint64_t now_ns);
 /* Pieces that could not be written are tried again, after a while. */
 void reclaim_unstick(Cache *c, uint64_t now_ns);
 

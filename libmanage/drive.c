@@ -62,6 +62,33 @@ void manage_carry_out(Manage *m, const CacheJob *job, CacheResult *result)
         (void)pthread_once(&once, manage_retain_at_exit);
 }
 
+typedef struct Besides {
+    Cache *cache;
+    CacheJob *jobs;
+} Besides;
+
+static void beside_over(void *ctx, unsigned i, const CacheResult *result)
+{
+    const Besides *b = ctx;
+    cache_background_done(b->cache, &b->jobs[i], result, os_now_ns());
+}
+
+void manage_carry_out_beside(Manage *m, CacheJob *jobs, unsigned count)
+{
+    Besides b = {m->cache, jobs};
+    struct iovec copies[JOBS_BESIDE] = {{0}};
+    for (unsigned i = 0; i < count; i++) {
+        if (jobs[i].kind != CACHE_CLONE)
+            continue;
+        copies[i] = (struct iovec){job_copy(&jobs[i]), (size_t)jobs[i].len};
+        if (copies[i].iov_base)
+            cache_clone_copied(m->cache, &jobs[i]);
+    }
+    job_carry_out_beside(jobs, copies, count, beside_over, &b);
+    for (unsigned i = 0; i < count; i++)
+        free(copies[i].iov_base);
+}
+
 void manage_run(Manage *m, ManageCall *e)
 {
     while (e->call.need != CACHE_OVER) {

@@ -76,6 +76,7 @@ static bool fetch_held(Cache *c, CacheCall *call, uint64_t offset, uint64_t limi
     if (offset >= end || !c->hooks.file_held(c->hooks.ctx, r->file, offset, end - offset))
         return false;
     call->from_kernel = true;
+    trace_note(c, r, offset, end); /* by the next run it may have gone */
     fetch_past(c, call, CACHE_READ_FILE, true, now_ns);
     return true;
 }

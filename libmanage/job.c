@@ -107,7 +107,7 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
         remote_holds(c, r, job->offset, job->offset + job->len);
     else if (job->kind == CACHE_READ_FILE)
         file_read_end(c, job, result, now_ns);
-    else if (!fill_ran_beside(c, job, now_ns))
+    else if (!fill_ran_beside(c, job, now_ns) && !result->beside)
         remote_read_note(c, r, job->len, result->ns, now_ns);
     for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
         Piece *p = piece_find(r, i);

@@ -206,6 +206,9 @@ static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offse
         (is_sequential(s) || file_is_cheap(c, r, s->len) || file_is_cheap(c, r, limit - from) ||
          !file_is_known(c, r, s->len)))
         return false;
+    if (kernel_is_asked(c, r, limit - from, source) &&
+        c->hooks.file_held(c->hooks.ctx, r->file, from, min_u64(limit, r->size) - from))
+        return false; /* it is read from there, see fetch_held() */
     while (to < limit && index - first < CACHE_JOB_PIECES && to >= piece_start(c, index) &&
            fetch_source(c, r, to, limit - from, now_ns) == source &&
            ahead_piece(c, s, index, first, now_ns)) {

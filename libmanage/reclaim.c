@@ -5,7 +5,10 @@
  * mark. */
 #include "libmanage/core_private.h"
 
-enum { TOGETHER = 16 /* pieces that the background writes or copies with a victim */ };
+enum {
+    TOGETHER = 16, /* pieces that the background writes or copies with a victim */
+    BESIDE = 2,    /* ... with one that is copied beside others */
+};
 
 enum Plan { PLAN_DROP, PLAN_WRITE, PLAN_CLONE, PLAN_OPEN };
 
@@ -40,12 +43,13 @@ static enum Plan plan_of(Cache *c, const Piece *p, uint64_t now_ns)
     return plan;
 }
 
-/* The background makes room before a call needs it. If victims need no write and no copy, the calls
- * evict them themselves. */
+/* The background makes room before a call needs it, from half of the low water up to it: copies
+ * that are made together are cheaper. If victims need no write and no copy, the calls evict them
+ * themselves. */
 static void room_left(Cache *c, uint64_t bytes)
 {
     if (c->drops < DROPS_ENOUGH &&
-        c->cfg.limit_bytes - c->used_bytes - bytes < c->cfg.low_water_bytes)
+        c->cfg.limit_bytes - c->used_bytes - bytes < c->cfg.low_water_bytes / 2)
         background_wake(c);
 }
 
@@ -147,11 +151,17 @@ bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uin
 
 /* ---- the background ------------------------------------------------------------------------- */
 
+/* Is it to be seen what remote memory costs, by reads like the one that brought the piece? */
+static bool is_unproven(const Cache *c, const Piece *p, uint64_t now_ns)
+{
+    return remote_unproven(c, p->region, max_u64(p->len, p->read_bytes), now_ns);
+}
+
 /* Where it is to be seen what remote memory costs, no more is copied than that takes. */
 static uint64_t pieces_together(const Cache *c, const Piece *p, enum Plan plan, uint64_t now_ns)
 {
     uint64_t bytes = max_u64(p->len, p->read_bytes), piece = c->cfg.piece_bytes;
-    bool look = plan == PLAN_CLONE && remote_unproven(c, p->region, bytes, now_ns);
+    bool look = plan == PLAN_CLONE && is_unproven(c, p, now_ns);
     return look ? min_u64((bytes + piece - 1) / piece, TOGETHER) : TOGETHER;
 }
 
@@ -160,12 +170,17 @@ static uint64_t probe_len(const Cache *c, const CacheJob *job, const Piece *p, u
 {
     uint64_t bytes = max_u64(p->len, p->read_bytes);
     bool due = job->kind == CACHE_CLONE && job->len * 2 >= bytes;
-    return due && remote_unproven(c, p->region, bytes, now_ns) ? min_u64(bytes, job->len) : 0;
+    return due && is_unproven(c, p, now_ns) ? min_u64(bytes, job->len) : 0;
+}
+
+static uint64_t low_water(const Cache *c)
+{
+    return min_u64(c->cfg.low_water_bytes, c->cfg.limit_bytes);
 }
 
 bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
-    uint64_t low = min_u64(c->cfg.low_water_bytes, c->cfg.limit_bytes);
+    uint64_t low = low_water(c);
     while (c->cfg.limit_bytes - c->used_bytes < low) {
         Piece *p = policy_victim(c);
         if (!p)
@@ -182,6 +197,26 @@ bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns)
             job->probe = probe_len(c, job, p, now_ns);
             return true;
         }
+        (void)evict(c, p);
+    }
+    return false;
+}
+
+/* As much as there will be when those have left that are leaving. */
+static uint64_t room_soon(const Cache *c)
+{
+    return c->cfg.limit_bytes - c->used_bytes + c->evicting * c->cfg.piece_bytes;
+}
+
+bool reclaim_more(Cache *c, CacheJob *job, uint64_t now_ns)
+{
+    while (room_soon(c) < low_water(c)) {
+        Piece *p = policy_victim(c);
+        enum Plan plan = p ? plan_of(c, p, now_ns) : PLAN_OPEN;
+        if (plan == PLAN_WRITE || plan == PLAN_OPEN)
+            return false; /* by itself, next time */
+        if (plan == PLAN_CLONE && evict_begin(c, job, p, plan, BESIDE, now_ns))
+            return true;
         (void)evict(c, p);
     }
     return false;

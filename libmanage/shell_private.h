@@ -38,6 +38,9 @@ bool manage_workers_wake(Manage *m, uint64_t *ret_works);
 /* drive.c */
 struct timespec manage_timespec(uint64_t ns);
 void manage_carry_out(Manage *m, const CacheJob *job, CacheResult *result);
+/* The background's, beside each other: see job_carry_out_beside(). The core has their results then.
+ */
+void manage_carry_out_beside(Manage *m, CacheJob *jobs, unsigned count);
 
 /* ending.c: what is retained is given to the hosts in exit(), before libdodo ends */
 void manage_retain_at_exit(void);

@@ -72,21 +72,44 @@ static bool work_take(Manage *m, CacheJob *job)
     return taken;
 }
 
+static void carry_out_one(Manage *m, CacheJob *job)
+{
+    CacheResult result;
+    manage_carry_out(m, job, &result);
+    cache_background_done(m->cache, job, &result, os_now_ns());
+    job_result_free(&result);
+}
+
+/* Carries out the job, and what may go beside it. */
+static void work(Manage *m, CacheJob jobs[JOBS_BESIDE])
+{
+    unsigned count = 1, i = 0, end;
+    while (count < JOBS_BESIDE && cache_background_more(m->cache, jobs, &jobs[count], os_now_ns()))
+        count++;
+    for (; i < count; i = end) {
+        end = i;
+        while (end < count && job_goes_beside(&jobs[end]))
+            end++;
+        if (end > i + 1)
+            manage_carry_out_beside(m, &jobs[i], end - i);
+        else
+            carry_out_one(m, &jobs[i]);
+        end += end == i;
+    }
+}
+
 static void *worker_main(void *arg)
 {
     Manage *m = arg;
-    CacheJob *job = malloc(sizeof *job);
-    CacheResult result;
+    CacheJob *jobs = calloc(JOBS_BESIDE, sizeof *jobs);
     uint64_t seen;
-    if (!job)
+    if (!jobs)
         return NULL;
     for (;;) {
         seen = works_now(m);
-        while (work_take(m, job)) {
+        while (work_take(m, jobs)) {
             (void)manage_workers_wake(m, &seen);
-            manage_carry_out(m, job, &result);
-            cache_background_done(m->cache, job, &result, os_now_ns());
-            job_result_free(&result);
+            work(m, jobs);
         }
         wait_work(m, seen);
     }

@@ -60,6 +60,7 @@ enum {
     X(PARTS, "parts of files that were read unasked")       \
     X(PARTS_ON, "parts that go on in the next region")      \
     X(RECALLS, "orders of an earlier run that came")        \
+    X(BESIDE, "jobs of the background beside another")      \
     X(CLONES, "cloned")                                     \
     X(WRITES_BOTH, "written to the file and remote memory") \
     X(WRITES_BOTH_LOST, "... which was lost meanwhile")     \

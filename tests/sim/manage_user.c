@@ -320,6 +320,17 @@ static void worker_wait_over(void *ctx, uint64_t arg)
     user_work(t->user);
 }
 
+static bool work_take(User *u, UserThread *t)
+{
+    FOR_THREADS(other, u)
+        if (is_worker(other) && other != t && other->job == &other->work &&
+            cache_background_more(u->cache, other->job, &t->work, user_now(u))) {
+            manage_cover(u->m, MANAGE_COVER_BESIDE);
+            return true;
+        }
+    return cache_background_take(u->cache, &t->work, user_now(u));
+}
+
 void user_work(User *u)
 {
     World *w = &u->m->w;
@@ -327,7 +338,7 @@ void user_work(User *u)
     FOR_THREADS(t, u) {
         if (!is_worker(t) || t->job || w->stopping || u->step >= STEP_LEAVE)
             continue;
-        if (cache_background_take(u->cache, &t->work, user_now(u))) {
+        if (work_take(u, t)) {
             job_start(t, &t->work);
             continue;
         }

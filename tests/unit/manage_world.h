@@ -105,7 +105,7 @@ typedef struct World {
     CacheRange earlier[8]; /* what a run is said to have needed */
     /* what happened */
     uint64_t reads, writes, syncs, closes, failed_writes, failed_syncs, opens, opens_failed, clones,
-        losses, released, remote_reads, fills, parts, jobs, hits, file_hits;
+        losses, released, remote_reads, fills, parts, jobs, hits, file_hits, beside;
     struct Lane *lanes[WORLD_SLOTS];
 } World;
 
@@ -725,13 +725,33 @@ static void slot_go(World *w, WorldSlot *s)
     }
 }
 
+/* Another thread's job, which a further one may be carried out beside. */
+static const CacheJob *job_beside(const World *w, const WorldBackground *b)
+{
+    for (unsigned i = 0; i < WORLD_BACKGROUND; i++)
+        if (w->background[i].job.on && &w->background[i] != b)
+            return &w->background[i].cache;
+    return NULL;
+}
+
+static bool background_take(World *w, WorldBackground *b)
+{
+    const CacheJob *first = job_beside(w, b);
+    if (!first || sim_rng_chance(&w->rng, 100000))
+        return cache_background_take(w->cache, &b->cache, w->now_ns);
+    bool more = cache_background_more(w->cache, first, &b->cache, w->now_ns);
+    w->beside += more;
+    return more;
+}
+
 static void background_go(World *w, WorldBackground *b)
 {
     if (b->job.on && w->now_ns >= b->job.due_ns) {
         CacheResult result;
         job_finish(w, &b->job, &b->cache, &result);
+        result.beside = sim_rng_chance(&w->rng, 500000);
         cache_background_done(w->cache, &b->cache, &result, w->now_ns);
-    } else if (!b->job.on && cache_background_take(w->cache, &b->cache, w->now_ns)) {
+    } else if (!b->job.on && background_take(w, b)) {
         job_take(w, &b->job, &b->cache);
     }
 }
@@ -784,7 +804,7 @@ static void world_init(World *w, uint64_t seed)
     w->cfg.piece_bytes = pieces[sim_rng_below(r, ARRAY_SIZE(pieces))];
     if (sim_rng_chance(r, 50000))
         w->cfg.limit_bytes = 0;
-    w->cfg.low_water_bytes = sim_rng_chance(r, 500000) ? w->cfg.limit_bytes / 4 : 0;
+    w->cfg.low_water_bytes = sim_rng_chance(r, 500000) ? w->cfg.limit_bytes / (seed % 4 + 1) : 0;
     if (sim_rng_chance(r, 200000)) { /* streams that do not fit */
         w->cfg.piece_bytes = CACHE_BLOCK;
         w->cfg.limit_bytes = sim_rng_between(r, 4, 12) * CACHE_BLOCK;
@@ -795,6 +815,8 @@ static void world_init(World *w, uint64_t seed)
     w->cfg.refraction_ns = sim_rng_spread(r, 1000000, 1000000000);
     w->cfg.write_retry_ns = sim_rng_spread(r, 100000, 100000000);
     w->cfg.cost_fresh_ns = sim_rng_spread(r, 1000000, 10000000000);
+    if (seed % 4 == 1) /* what remote memory costs is looked at once */
+        w->cfg.cost_fresh_ns = 3600 * NS_PER_S;
     w->cfg.lanes = sim_rng_chance(r, 800000) ? WORLD_LANES : 0;
     w->cfg.remote = sim_rng_chance(r, 850000);
     w->cfg.lets_go = seed % 3 == 0;

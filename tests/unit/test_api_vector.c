@@ -2,6 +2,7 @@
 /* Vectored calls and prefetches of the library on a real cluster, every byte verified. (The core's
  * decisions: test_client_vector, test_client_prefetch.) */
 #include "tests/lib/case.h"
+#include "libdodo/range_held.h"
 #include "tests/unit/api_fixture.h"
 
 #include <fcntl.h>
@@ -92,6 +93,74 @@ CASE(vector__arguments)
     }
     int read_only = dodo_mopen_flags(4096, fd, MIB, DODO_RDONLY);
     assert_fails(dodo_mwritev(read_only, iov, 2, 0), EINVAL);
+}
+
+/* ---- several calls ------------------------------------------------------------------------- */
+
+static unsigned overs;
+
+static void over(void *ctx, unsigned i)
+{
+    const DodoEach *each = ctx;
+    assert_int_equal(i, overs++);
+    assert_true(each[i].result != 0);
+}
+
+/* Two regions, fills and then reads, in pieces that lie apart. */
+CASE(each__calls_of_any_regions)
+{
+    enum { EACH = DODO_EACH_MAX, LEN = 20480, APART = 100 << 10 };
+    DodoEach each[EACH];
+    struct iovec iov[EACH];
+    begin(no_refraction, "32M");
+    const int rds[] = {opened_active(2 * MIB, fd, 0, 0), opened_active(2 * MIB, fd, 4 * MIB, 0)};
+    errno = 12345;
+    for (int pass = 0; pass < 2; pass++) {
+        memset(got, 0, sizeof got);
+        for (int i = 0; i < EACH; i++) {
+            off_t at = (off_t)i * APART;
+            const uint8_t *bytes = content + (i % 2 ? 4 * MIB : 0) + at;
+            iov[i] = (struct iovec){pass == 0 ? (uint8_t *)(uintptr_t)bytes : got + at, LEN};
+            each[i] = (DodoEach){
+                .rd = rds[i % 2], .fills = pass == 0, .iov = &iov[i], .iovcnt = 1, .offset = at};
+        }
+        overs = 0;
+        dodo_each(each, EACH, over, each);
+        assert_int_equal(overs, EACH);
+        for (int i = 0; i < EACH; i++)
+            assert_int_equal(each[i].result, LEN);
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(stat_of(rds[k]).filled_bytes, EACH / 2 * LEN);
+    }
+    assert_int_equal(errno, 12345);
+    for (int i = 0; i < EACH; i++) {
+        off_t at = (off_t)i * APART;
+        assert_memory_equal(got + at, content + (i % 2 ? 4 * MIB : 0) + at, LEN);
+    }
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(stat_of(rds[k]).hits, EACH / 2 * LEN);
+}
+
+CASE(each__fails_by_itself)
+{
+    uint8_t bytes[3][10];
+    struct iovec iov[] = {{bytes[0], 10}, {bytes[1], 10}, {bytes[2], 10}};
+    DodoEach each[] = {{.rd = -1, .iov = &iov[0], .iovcnt = 1},
+                       {.iov = &iov[1], .iovcnt = 1, .offset = 50},
+                       {.iov = &iov[2], .iovcnt = 1, .offset = 10001}};
+    overs = 0;
+    dodo_each(each, 1, over, each); /* nothing was ever opened */
+    assert_int_equal(each[0].error, ENOMEM);
+    begin(no_refraction, "32M");
+    each[1].rd = each[2].rd = opened_active(10000, fd, 0, 0);
+    overs = 0;
+    dodo_each(each, 3, over, each);
+    assert_int_equal(each[0].result, -1);
+    assert_int_equal(each[0].error, ENOMEM);
+    assert_int_equal(each[1].result, 10);
+    assert_memory_equal(bytes[1], content + 50, 10);
+    assert_int_equal(each[2].result, -1);
+    assert_int_equal(each[2].error, EINVAL);
 }
 
 /* ---- prefetch ------------------------------------------------------------------------------- */

@@ -344,6 +344,100 @@ TEST(ahead__drops_nothing_that_is_to_be_copied)
     cache_free(c);
 }
 
+static void job_over(Cache *c, CacheJob *job)
+{
+    CacheResult result = carry_out(job);
+    cache_background_done(c, job, &result, w.now_ns);
+}
+
+static CacheJob *take_next(Cache *c, CacheJob *job, enum CacheJobKind kind)
+{
+    assert_true(cache_background_take(c, job, w.now_ns));
+    assert_int_equal(job->kind, kind);
+    return job;
+}
+
+/* ... one beside the other. */
+TEST(ahead__reads_of_remote_memory_go_beside_each_other)
+{
+    int rd;
+    unsigned n = 1;
+    CacheJob jobs[AHEAD + 1], recall;
+    CacheConfig cfg = ahead_config();
+    cfg.remote = true;
+    cfg.low_water_bytes = AHEAD * PIECE;
+    Cache *c = make_retained(&cfg, &rd);
+    earlier_run(40);
+    job_over(c, take_next(c, &jobs[0], CACHE_OPEN_REMOTE));
+    (void)take_next(c, &recall, CACHE_RECALL);
+    for (unsigned i = 0; i < 80; i++) { /* remote memory has all, and what a read takes is known */
+        read_piece(c, rd, piece_at(i % 40));
+        background(c);
+    }
+    job_over(c, &recall);
+    for (unsigned i = 0; i < AHEAD; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_true(cache_background_take(c, &jobs[0], w.now_ns));
+    while (cache_background_more(c, &jobs[0], &jobs[n], w.now_ns))
+        assert_true(++n <= AHEAD);
+    assert_in_range(n, 3, AHEAD);
+    for (unsigned i = 0; i < n; i++) {
+        assert_int_equal(jobs[i].kind, CACHE_READ_REMOTE);
+        CacheResult result = carry_out(&jobs[i]);
+        result.beside = true;
+        result.ns = 100 * w.file_ns;
+        cache_background_done(c, &jobs[i], &result, w.now_ns);
+    }
+    for (unsigned i = AHEAD; i < AHEAD + n; i++)
+        assert_int_equal(piece_state(c, piece_at(i)), CACHE_BOTH);
+    unsigned remote = w.did[CACHE_READ_REMOTE]; /* that took long because of the others */
+    read_piece(c, rd, piece_at(39 - AHEAD));
+    assert_int_equal(w.did[CACHE_READ_REMOTE], remote + 1);
+    cache_free(c);
+}
+
+/* The kernel has it in memory, and may have it no more in the next run. */
+TEST(run__leaves_what_the_kernel_had)
+{
+    CacheConfig cfg = ahead_config();
+    Cache *c = cache_new(
+        &cfg,
+        &(CacheHooks){.file_held = file_held, .file_id = file_place, .file_release = released});
+    int rd = cache_open(c, BYTES, BYTES, &w, DODO_RETAIN | DODO_RDONLY);
+    for (unsigned i = 0; i < 20; i++) {
+        w.held_to = i < 10 ? 0 : BYTES; /* its drive is known to be slow by then */
+        read_piece(c, rd, piece_at(i));
+    }
+    assert_true(stats(c).bypasses >= 8);
+    CacheRecord r = recorded(c);
+    assert_int_equal(r.count, 20);
+    assert_int_equal(r.ranges[19].block, range_of(piece_at(19)).block);
+    cache_free(c);
+}
+
+/* ... and what it has is not fetched. */
+TEST(ahead__not_what_the_kernel_has)
+{
+    CacheConfig cfg = ahead_config();
+    Cache *c = cache_new(
+        &cfg,
+        &(CacheHooks){.file_held = file_held, .file_id = file_place, .file_release = released});
+    int rd = cache_open(c, BYTES, BYTES, &w, DODO_RETAIN | DODO_RDONLY);
+    earlier_run(40);
+    background(c);
+    for (unsigned i = 0; i < 8; i++)
+        read_piece(c, rd, piece_at(i));
+    w.held_to = BYTES;
+    unsigned files = w.did[CACHE_READ_FILE];
+    background(c);
+    assert_int_equal(w.did[CACHE_READ_FILE], files);
+    w.held_to = 0;
+    read_piece(c, rd, piece_at(8));
+    background(c);
+    assert_true(w.did[CACHE_READ_FILE] > files + 1);
+    cache_free(c);
+}
+
 /* What is recorded may be of another time, or damaged. */
 TEST(ahead__senseless_ranges_do_no_harm)
 {
