@@ -210,8 +210,7 @@ bool reading_try(Reading *r, const void *caller, int fd, const struct iovec *iov
                  off_t offset, ssize_t *ret)
 {
     r->file = NULL;
-    start_check();
-    if (own_calls(caller))
+    if (!start_check() || own_calls(caller))
         return false;
     File *f = files_of(fd);
     if (!f)

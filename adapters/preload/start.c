@@ -4,7 +4,7 @@
 #include "adapters/preload/start.h"
 
 #include <pthread.h>
-#include <stdbool.h>
+#include <stdatomic.h>
 
 #include "adapters/preload/cache.h"
 #include "adapters/preload/files.h"
@@ -47,11 +47,17 @@ static void fork_child(void)
     forget(false);
 }
 
+/* Other libraries begin before this one, and may read. */
+static atomic_bool ready;
+
 /* Nobody knows what the parent's threads were doing. */
-void start_check(void)
+bool start_check(void)
 {
+    if (!atomic_load_explicit(&ready, memory_order_acquire))
+        return false;
     if (!here_is())
         forget(true);
+    return true;
 }
 
 __attribute__((constructor)) static void on_load(void)
@@ -62,6 +68,7 @@ __attribute__((constructor)) static void on_load(void)
     own_code_add((const void *)on_load);
     os_descriptors_place(own_place());
     (void)pthread_atfork(fork_prepare, fork_parent, fork_child);
+    atomic_store_explicit(&ready, true, memory_order_release);
 }
 
 /* Whether reads of @fd would be served from the region cache now. */

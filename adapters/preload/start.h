@@ -3,8 +3,11 @@
 #ifndef DODO_ADAPTERS_PRELOAD_START_H
 #define DODO_ADAPTERS_PRELOAD_START_H
 
-/* Of each read, before anything else. A child that was forked without the C library's hearing of it
- * (clone(2), _Fork(3)) forgets here what was its parent's. */
-void start_check(void);
+#include <stdbool.h>
+
+/* Of each read, before anything else. False: the library has not begun, and the read is the
+ * kernel's. A child that was forked without the C library's hearing of it (clone(2), _Fork(3))
+ * forgets here what was its parent's. */
+bool start_check(void);
 
 #endif
