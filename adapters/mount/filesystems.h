@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* File systems whose files only this host writes: on others a lease says nothing of other hosts. */
+/* File systems whose files only this host writes, and never beside a lease. On others a lease says
+ * nothing of other hosts, or not all of this one. */
 #ifndef DODO_ADAPTERS_MOUNT_FILESYSTEMS_H
 #define DODO_ADAPTERS_MOUNT_FILESYSTEMS_H
 

@@ -29,7 +29,7 @@ const char *reason_text(enum Reason reason)
         [REASON_ENDING] = "the mount was ending",
         [REASON_WRITTEN] = "it was open for writing through the mount",
         [REASON_OTHER_HOSTS] =
-            "other hosts may write its file system (--local says that none does)",
+            "a lease on its file system does not tell of all writers (see --local)",
         [REASON_NOT_OURS] = "it is another user's, and there is no lease on it without CAP_LEASE",
         [REASON_NO_LEASES] = "its file system has no leases",
         [REASON_BROKEN] = "somebody opened it for writing a moment ago",
