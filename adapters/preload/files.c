@@ -275,6 +275,13 @@ void file_give_up(File *f, bool broken)
     (void)sem_post(&work);
 }
 
+void files_give_up_all(void)
+{
+    for (unsigned i = 0; i < FILES_MAX; i++)
+        if (files[i].lease_fd >= 0)
+            file_give_up(&files[i], files[i].hold.state != HOLD_HELD);
+}
+
 /* ---- the process forks, or ends ----------------------------------------------------------------
  */
 

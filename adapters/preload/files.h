@@ -83,6 +83,8 @@ File *files_next(File *f, enum HoldState state);
 File *files_by_lease(int lease_fd);
 /* No reader enters @f any more, and its lease goes back. @broken: somebody waits for that. */
 void file_give_up(File *f, bool broken);
+/* Of all files; those that are being taken, too. */
+void files_give_up_all(void);
 /* Whether a descriptor of the program is still open for @f. */
 bool files_are_open_for(const File *f);
 

@@ -19,6 +19,12 @@ static struct {
     int (*close_range)(unsigned from, unsigned to, int flags);
     int (*dup2)(int fd, int to);
     int (*dup3)(int fd, int to, int flags);
+    int (*setuid)(uid_t user);
+    int (*seteuid)(uid_t user);
+    int (*setreuid)(uid_t user, uid_t effective);
+    int (*setresuid)(uid_t user, uid_t effective, uid_t saved);
+    int (*setfsuid)(uid_t user);
+    int (*capset)(CapHeader header, CapData data);
 } real;
 
 /* What dlsym() returns may be stored so (POSIX). */
@@ -28,9 +34,13 @@ void real_find(void)
         const char *name;
         void *to;
     } all[] = {
-        {"read", &real.read},          {"pread64", &real.pread}, {"readv", &real.readv},
-        {"preadv64v2", &real.preadv2}, {"close", &real.close},   {"close_range", &real.close_range},
-        {"dup2", &real.dup2},          {"dup3", &real.dup3},
+        {"read", &real.read},         {"pread64", &real.pread},
+        {"readv", &real.readv},       {"preadv64v2", &real.preadv2},
+        {"close", &real.close},       {"close_range", &real.close_range},
+        {"dup2", &real.dup2},         {"dup3", &real.dup3},
+        {"setuid", &real.setuid},     {"seteuid", &real.seteuid},
+        {"setreuid", &real.setreuid}, {"setresuid", &real.setresuid},
+        {"setfsuid", &real.setfsuid}, {"capset", &real.capset},
     };
     for (size_t i = 0; i < ARRAY_SIZE(all); i++)
         *(void **)all[i].to = dlsym(RTLD_NEXT, all[i].name);
@@ -87,4 +97,38 @@ int real_dup2(int fd, int to)
 int real_dup3(int fd, int to, int flags)
 {
     return real.dup3 ? real.dup3(fd, to, flags) : (int)syscall(SYS_dup3, fd, to, flags);
+}
+
+/* The C library's calls change all threads; where they are not found yet, there is one thread. */
+
+int real_setuid(uid_t user)
+{
+    return real.setuid ? real.setuid(user) : (int)syscall(SYS_setuid, user);
+}
+
+int real_seteuid(uid_t user)
+{
+    return real.seteuid ? real.seteuid(user) : (int)syscall(SYS_setresuid, -1, user, -1);
+}
+
+int real_setreuid(uid_t user, uid_t effective)
+{
+    return real.setreuid ? real.setreuid(user, effective)
+                         : (int)syscall(SYS_setreuid, user, effective);
+}
+
+int real_setresuid(uid_t user, uid_t effective, uid_t saved)
+{
+    return real.setresuid ? real.setresuid(user, effective, saved)
+                          : (int)syscall(SYS_setresuid, user, effective, saved);
+}
+
+int real_setfsuid(uid_t user)
+{
+    return real.setfsuid ? real.setfsuid(user) : (int)syscall(SYS_setfsuid, user);
+}
+
+int real_capset(CapHeader header, CapData data)
+{
+    return real.capset ? real.capset(header, data) : (int)syscall(SYS_capset, header, data);
 }

@@ -4,8 +4,12 @@
 #ifndef DODO_ADAPTERS_PRELOAD_REAL_H
 #define DODO_ADAPTERS_PRELOAD_REAL_H
 
+#include <linux/capability.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+
+typedef struct __user_cap_header_struct *CapHeader;
+typedef struct __user_cap_data_struct *CapData;
 
 /* Before real_find() the calls go to the kernel. */
 void real_find(void);
@@ -19,5 +23,12 @@ int real_close(int fd);
 int real_close_range(unsigned from, unsigned to, int flags);
 int real_dup2(int fd, int to);
 int real_dup3(int fd, int to, int flags);
+
+int real_setuid(uid_t user);
+int real_seteuid(uid_t user);
+int real_setreuid(uid_t user, uid_t effective);
+int real_setresuid(uid_t user, uid_t effective, uid_t saved);
+int real_setfsuid(uid_t user);
+int real_capset(CapHeader header, CapData data);
 
 #endif

@@ -84,11 +84,13 @@ static int lease(File *f)
     int fd = description(f);
     if (fd < 0)
         return fd;
-    files_lock();
+    bool local = files_settings()->local || filesystem_is_local(fd);
+    files_lock(); /* until it is there, nobody gives up the rights to give it back */
     f->lease_fd = fd;
     hold_take(&f->hold);
+    int error = local ? keeper_take(fd) : -EXDEV;
     files_unlock();
-    return files_settings()->local || filesystem_is_local(fd) ? keeper_take(fd) : -EXDEV;
+    return error;
 }
 
 /* The region is there: readers may enter, if nobody wanted to write meanwhile. */

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
+#include "base/time.h"
 #include "tests/lib/case.h"
 
 enum { WORD = sizeof(uint64_t), BYTES = 4 << 20, WORDS = BYTES / WORD, TURNS = 5000 };
@@ -266,6 +267,46 @@ CASE(change__that_empties_the_file_is_not_for_good)
     write_file(2);
     await_held(fd, 2);
     assert_int_equal(close(fd), 0);
+}
+
+/* ---- rights -----------------------------------------------------------------------------------
+ */
+
+enum { NOBODY = 65534 };
+
+/* A process that gives up its rights, which has a lock on the file that keeps the library from
+ * closing it. It reads until it is ended. */
+static void child_of_nobody(int told)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+    char ready = 1;
+    int fd = open_held(1);
+    if (setuid(NOBODY) < 0 || fcntl(fd, F_SETLK, &lock) < 0 || write(told, &ready, 1) != 1)
+        _exit(1);
+    for (uint64_t i = 0; i < (uint64_t)20 * TURNS; i++, nap())
+        read_at(fd, 1, i % 9 * 999 + 9);
+    _exit(0);
+}
+
+/* Its lease could be given back by nobody then. */
+CASE(rights__given_up_leave_no_lease_behind)
+{
+    int told[2], status;
+    char ready;
+    assert_int_equal(pipe(told), 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        child_of_nobody(told[1]);
+    assert_int_equal(read(told[0], &ready, 1), 1);
+    uint64_t from_ns = os_now_ns();
+    int writer = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(writer >= 0);
+    assert_true(os_now_ns() - from_ns < 10 * NS_PER_S); /* the kernel would have waited for 45 s */
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(close(writer), 0);
+    assert_int_equal(close(told[0]) | close(told[1]), 0);
 }
 
 CASE(number__of_another_file_is_another_files)
@@ -562,5 +603,6 @@ CASE(file__that_the_program_has_closed_is_closed)
 
 int main(void)
 {
+    case_if(geteuid() == 0, rights__given_up_leave_no_lease_behind, "no root");
     return cases_run(NULL, NULL);
 }
