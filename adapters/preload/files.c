@@ -111,7 +111,7 @@ static enum Reason reason_against(const char *path)
 /* The file of @st, which @fd is open for; NULL: there is no place for it. Under the lock. */
 static File *meet(int fd, const struct stat *st)
 {
-    char path[PATH_MAX];
+    static char path[PATH_MAX]; /* the stack of a coroutine may be small */
     File *f = find(st->st_dev, st->st_ino);
     if (f)
         return f;
@@ -306,6 +306,8 @@ void files_forget_all(void)
 
 void files_tell_all(void)
 {
+    files_lock();
     for (unsigned i = 0; i < FILES_MAX; i++)
         tell_of(&files[i]);
+    files_unlock();
 }

@@ -12,6 +12,7 @@
 #include "adapters/preload/cache.h"
 #include "adapters/preload/own.h"
 #include "adapters/preload/report.h"
+#include "adapters/preload/stack.h"
 #include "adapters/preload/start.h"
 #include "adapters/preload/worker.h"
 #include "base/os.h"
@@ -210,7 +211,7 @@ bool reading_try(Reading *r, const void *caller, int fd, const struct iovec *iov
                  off_t offset, ssize_t *ret)
 {
     r->file = NULL;
-    if (!start_check() || own_calls(caller))
+    if (!start_check() || stack_is_small() || own_calls(caller))
         return false;
     File *f = files_of(fd);
     if (!f)

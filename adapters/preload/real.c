@@ -19,6 +19,7 @@ static struct {
     int (*close_range)(unsigned from, unsigned to, int flags);
     int (*dup2)(int fd, int to);
     int (*dup3)(int fd, int to, int flags);
+    int (*sigaltstack)(const stack_t *stack, stack_t *before);
     int (*setuid)(uid_t user);
     int (*seteuid)(uid_t user);
     int (*setreuid)(uid_t user, uid_t effective);
@@ -34,13 +35,21 @@ void real_find(void)
         const char *name;
         void *to;
     } all[] = {
-        {"read", &real.read},         {"pread64", &real.pread},
-        {"readv", &real.readv},       {"preadv64v2", &real.preadv2},
-        {"close", &real.close},       {"close_range", &real.close_range},
-        {"dup2", &real.dup2},         {"dup3", &real.dup3},
-        {"setuid", &real.setuid},     {"seteuid", &real.seteuid},
-        {"setreuid", &real.setreuid}, {"setresuid", &real.setresuid},
-        {"setfsuid", &real.setfsuid}, {"capset", &real.capset},
+        {"read", &real.read},
+        {"pread64", &real.pread},
+        {"readv", &real.readv},
+        {"preadv64v2", &real.preadv2},
+        {"close", &real.close},
+        {"close_range", &real.close_range},
+        {"dup2", &real.dup2},
+        {"dup3", &real.dup3},
+        {"sigaltstack", &real.sigaltstack},
+        {"setuid", &real.setuid},
+        {"seteuid", &real.seteuid},
+        {"setreuid", &real.setreuid},
+        {"setresuid", &real.setresuid},
+        {"setfsuid", &real.setfsuid},
+        {"capset", &real.capset},
     };
     for (size_t i = 0; i < ARRAY_SIZE(all); i++)
         *(void **)all[i].to = dlsym(RTLD_NEXT, all[i].name);
@@ -97,6 +106,12 @@ int real_dup2(int fd, int to)
 int real_dup3(int fd, int to, int flags)
 {
     return real.dup3 ? real.dup3(fd, to, flags) : (int)syscall(SYS_dup3, fd, to, flags);
+}
+
+int real_sigaltstack(const stack_t *stack, stack_t *before)
+{
+    return real.sigaltstack ? real.sigaltstack(stack, before)
+                            : (int)syscall(SYS_sigaltstack, stack, before);
 }
 
 /* The C library's calls change all threads; where they are not found yet, there is one thread. */

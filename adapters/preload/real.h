@@ -5,6 +5,7 @@
 #define DODO_ADAPTERS_PRELOAD_REAL_H
 
 #include <linux/capability.h>
+#include <signal.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -24,6 +25,7 @@ int real_close_range(unsigned from, unsigned to, int flags);
 int real_dup2(int fd, int to);
 int real_dup3(int fd, int to, int flags);
 
+int real_sigaltstack(const stack_t *stack, stack_t *before);
 int real_setuid(uid_t user);
 int real_seteuid(uid_t user);
 int real_setreuid(uid_t user, uid_t effective);

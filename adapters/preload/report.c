@@ -39,7 +39,7 @@ static void write_text(const char *text)
 
 void report_file(const File *f)
 {
-    char line[PATH_MAX + 256];
+    static char line[PATH_MAX + 256]; /* the files are locked */
     if (!files_settings()->report || f->hold.state == HOLD_NONE || f->read.reads == 0)
         return;
     file_reads_line(&f->read, f->path, line, sizeof line);

@@ -44,7 +44,7 @@ static bool next_line(const char **at, char line[PATTERN_MAX])
 
 static bool matches(const char *patterns, const char *path, bool ends)
 {
-    char pattern[PATTERN_MAX];
+    static char pattern[PATTERN_MAX];
     while (next_line(&patterns, pattern)) {
         if (fnmatch(pattern, path, 0) == 0)
             return true;
@@ -58,7 +58,7 @@ static bool matches(const char *patterns, const char *path, bool ends)
 /* Where the path goes on below the first directory that it is in; NULL: it is in none. */
 static const char *below_dirs(const char *dirs, const char *path)
 {
-    char dir[PATTERN_MAX];
+    static char dir[PATTERN_MAX];
     const char *below = NULL;
     while (!below && next_line(&dirs, dir))
         below = *dir ? path_below(dir, path) : NULL;

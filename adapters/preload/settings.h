@@ -17,7 +17,8 @@ typedef struct PreloadSettings {
 
 void settings_read(PreloadSettings *s);
 /* Whether the file at @path, absolute, may be cached. A pattern is for the path below the directory
- * of `dirs`; where there is none, for the path or any of its ends that begins a name. */
+ * of `dirs`; where there is none, for the path or any of its ends that begins a name. One caller at
+ * a time. */
 bool settings_choose(const PreloadSettings *s, const char *path);
 
 #endif

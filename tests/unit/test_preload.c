@@ -269,6 +269,46 @@ CASE(change__that_empties_the_file_is_not_for_good)
     assert_int_equal(close(fd), 0);
 }
 
+/* ---- handlers ----------------------------------------------------------------------------------
+ */
+
+static int handler_fd;
+static volatile bool handler_read;
+
+static void read_all_over(int number)
+{
+    (void)number;
+    for (uint64_t i = 0; i < 50; i++)
+        read_at(handler_fd, 1, i * 7919 % (WORDS - 1));
+    handler_read = true;
+}
+
+/* It has as much room as <signal.h> once said is enough, and the kernel's frame is a part of that.
+ */
+CASE(handler__reads_on_a_small_stack)
+{
+    enum { SMALL = 8192 };
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *at =
+        mmap(NULL, page + SMALL, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(at != MAP_FAILED && mprotect(at, page, PROT_NONE) == 0);
+    const stack_t small = {.ss_sp = at + page, .ss_size = SMALL}, none = {.ss_flags = SS_DISABLE};
+    const struct sigaction action = {.sa_handler = read_all_over, .sa_flags = SA_ONSTACK};
+    struct sigaction before;
+    handler_fd = open_held(1);
+    handler_read = false;
+    assert_int_equal(sigaltstack(&small, NULL), 0);
+    assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+    assert_int_equal(raise(SIGUSR1), 0);
+    assert_true(handler_read);
+    assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+    assert_int_equal(sigaltstack(&none, NULL), 0);
+    assert_true(holds(handler_fd));
+    read_at(handler_fd, 1, 7); /* from the cache again */
+    assert_int_equal(munmap(at, page + SMALL), 0);
+    assert_int_equal(close(handler_fd), 0);
+}
+
 /* ---- rights -----------------------------------------------------------------------------------
  */
 
