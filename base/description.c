@@ -51,9 +51,9 @@ static int open_again(const char *path, int flags)
 /* Another description of the same file; -errno. */
 static int own_description(int fd, int flags, const struct stat *st)
 {
-    char path[32];
+    char path[40];
     struct stat now;
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    (void)snprintf(path, sizeof path, "/proc/thread-self/fd/%d", fd);
     int own = parked_take(st, flags);
     if (own >= 0)
         return own;

@@ -149,13 +149,42 @@ bool os_file_may_have(uint64_t bytes)
     return getrlimit(RLIMIT_FSIZE, &limit) < 0 || bytes <= limit.rlim_cur;
 }
 
+typedef struct Start {
+    void *(*run)(void *ctx);
+    void *ctx;
+} Start;
+
+static void threads_count(int by)
+{
+    if (descriptors.threads)
+        descriptors.threads(by);
+}
+
+static void *thread_main(void *arg)
+{
+    Start start = *(Start *)arg;
+    free(arg);
+    void *res = start.run(start.ctx);
+    threads_count(-1);
+    return res;
+}
+
 int os_thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx)
 {
     sigset_t all, before;
+    Start *start = malloc(sizeof *start);
+    if (!start)
+        return -ENOMEM;
+    *start = (Start){run, ctx};
+    threads_count(1);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(ret, NULL, run, ctx);
+    int error = pthread_create(ret, NULL, thread_main, start);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error) {
+        threads_count(-1);
+        free(start);
+    }
     return -error;
 }
 

@@ -93,8 +93,8 @@ static File *place(void)
 /* The path of @fd's file in @path; false: none is known, or the file has lost its name. */
 static bool path_of(int fd, char path[PATH_MAX])
 {
-    char link[32];
-    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    char link[40];
+    (void)snprintf(link, sizeof link, "/proc/thread-self/fd/%d", fd);
     ssize_t len = readlink(link, path, PATH_MAX - 1);
     path[len > 0 ? len : 0] = '\0';
     return len > 0 && path[0] == '/';

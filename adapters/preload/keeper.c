@@ -6,12 +6,14 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "adapters/preload/files.h"
 #include "adapters/preload/own.h"
 #include "adapters/preload/keeper.h"
+#include "adapters/preload/last.h"
 #include "base/lease.h"
 #include "base/os.h"
 #include "base/time.h"
@@ -55,6 +57,14 @@ static void give_back(siginfo_t *info)
     (void)nanosleep(&moment, NULL);
 }
 
+static bool program_has_ended(void)
+{
+    OS_DESCRIPTORS_BUSY;
+    char stat[512];
+    return os_text_read(AT_FDCWD, "/proc/self/stat", stat, sizeof stat) > 0 &&
+           last_has_ended(stat, own_threads());
+}
+
 static void *keeper_main(void *ctx)
 {
     const struct timespec pause = {.tv_sec = 1};
@@ -75,6 +85,8 @@ static void *keeper_main(void *ctx)
         if (os_now_ns() < due_ns)
             continue;
         look_at_all();
+        if (program_has_ended())
+            exit(0); /* as the C library would, if the libraries had no threads */
         due_ns = os_now_ns() + LOOK_NS;
     }
     return ctx;

@@ -85,9 +85,22 @@ static void busy(bool begins)
     }
 }
 
+static atomic_int threads;
+
+static void threads_change(int by)
+{
+    (void)atomic_fetch_add(&threads, by);
+}
+
+unsigned own_threads(void)
+{
+    int count = threads;
+    return count > 0 ? (unsigned)count : 0;
+}
+
 const OsDescriptors *own_place(void)
 {
-    static OsDescriptors place = {.own = add, .busy = busy};
+    static OsDescriptors place = {.own = add, .busy = busy, .threads = threads_change};
     place.floor = floor_now();
     return &place;
 }
@@ -104,6 +117,7 @@ void own_close_end(void)
 
 void own_forget(void)
 {
+    threads = 0;
     numbers_forget();
 }
 

@@ -14,6 +14,8 @@ bool own_has(int fd);
 /* The lowest one in [@from, @to]; -1: none. */
 int own_next(unsigned from, unsigned to);
 
+/* How many threads the libraries have. */
+unsigned own_threads(void);
 /* Where those are that the libraries make. */
 struct OsDescriptors;
 const struct OsDescriptors *own_place(void);

@@ -23,7 +23,7 @@ static int turns_from = -1, turns_to; /* and this descriptor becomes a copy of t
 
 static int open_number(const char *path, int flags)
 {
-    if (strncmp(path, "/proc/self/fd/", 14) != 0 || missing == 0)
+    if (strncmp(path, "/proc/thread-self/fd/", 14) != 0 || missing == 0)
         return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0);
     missing--;
     if (turns_from >= 0)

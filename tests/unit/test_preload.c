@@ -309,6 +309,39 @@ CASE(handler__reads_on_a_small_stack)
     assert_int_equal(close(handler_fd), 0);
 }
 
+/* ---- the end -----------------------------------------------------------------------------------
+ */
+
+static void *end_soon(void *ctx)
+{
+    int fd = *(int *)ctx;
+    for (uint64_t i = 0; i < 50; i++, nap())
+        read_at(fd, 1, i * 999);
+    return NULL;
+}
+
+/* main() ends by pthread_exit(3), and another thread is the last. */
+CASE(process__ends_with_the_programs_last_thread)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        static int fd;
+        pthread_t thread;
+        fd = open_held(1);
+        if (pthread_create(&thread, NULL, end_soon, &fd) != 0)
+            _exit(1);
+        pthread_exit(NULL);
+    }
+    pid_t ended = 0;
+    for (int i = 0; i < 4 * TURNS && ended == 0; i++, nap())
+        ended = waitpid(pid, &status, WNOHANG);
+    if (ended == 0)
+        (void)kill(pid, SIGKILL);
+    assert_int_equal(ended, pid);
+    assert_int_equal(status, 0);
+}
+
 /* ---- rights -----------------------------------------------------------------------------------
  */
 
