@@ -198,6 +198,11 @@ static void watch(Reading *r, int fd)
     r->weight = way_weight(number);
     if (r->weight == 0)
         return;
+    if (!files_is(fd, f)) { /* the C library has closed the number by itself */
+        files_forget(fd);
+        r->file = NULL;
+        return;
+    }
     if (f->cache) {
         want(f, fd);
         r->weight = 0;
