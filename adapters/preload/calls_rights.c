@@ -14,7 +14,7 @@
 
 typedef struct Change {
     bool ours; /* no lease is taken until it is over */
-    sigset_t before;
+    OwnBefore before;
 } Change;
 
 static Change begin(const void *caller)

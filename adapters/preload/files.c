@@ -160,7 +160,7 @@ static File *look_at(int fd)
     int error = errno;
     File *f = NULL;
     if (is_large(fd, &st)) {
-        sigset_t before;
+        OwnBefore before;
         own_begin(&before);
         files_lock();
         f = meet(fd, &st);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -162,21 +163,24 @@ void own_code_add(const void *address)
     codes_count = count + 1;
 }
 
-void own_begin(sigset_t *before)
+void own_begin(OwnBefore *before)
 {
     static const int caused[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
     sigset_t all;
     (void)sigfillset(&all);
     for (size_t i = 0; i < ARRAY_SIZE(caused); i++)
         (void)sigdelset(&all, caused[i]);
-    (void)pthread_sigmask(SIG_SETMASK, &all, before);
+    (void)pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before->cancel_type);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before->signals);
     inside++;
 }
 
-void own_end(const sigset_t *before)
+void own_end(const OwnBefore *before)
 {
+    int type;
     inside--;
-    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &before->signals, NULL);
+    (void)pthread_setcanceltype(before->cancel_type, &type);
 }
 
 void own_thread(void)

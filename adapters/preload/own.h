@@ -28,11 +28,16 @@ void own_forget(void);
 
 /* ---- code: calls that it makes are the kernel's ---------------------------------------------- */
 
+typedef struct OwnBefore {
+    sigset_t signals;
+    int cancel_type;
+} OwnBefore;
 /* This thread runs code of the libraries, until own_end() gets what own_begin() has written. As
  * while the kernel reads a file, no handler of a signal runs meanwhile, which might wait for what
- * the thread holds, or leave by longjmp(3). Signals that the thread causes by itself stay. */
-void own_begin(sigset_t *before);
-void own_end(const sigset_t *before);
+ * the thread holds, or leave by longjmp(3), and the thread is not cancelled in the midst of it.
+ * Signals that the thread causes by itself stay. */
+void own_begin(OwnBefore *before);
+void own_end(const OwnBefore *before);
 /* This thread will run nothing else. */
 void own_thread(void);
 

@@ -155,7 +155,7 @@ static bool read_cached(File *f, int fd, const struct iovec *iov, int count, off
 {
     size_t len = length_of(iov, count);
     int error = errno;
-    sigset_t before;
+    OwnBefore before;
     if (len == 0 || !file_may_enter(f))
         return false;
     own_begin(&before);
@@ -183,7 +183,7 @@ static long sleeps(void)
 
 static void want(File *f, int fd)
 {
-    sigset_t before;
+    OwnBefore before;
     own_begin(&before);
     if (file_want(f, fd))
         worker_start();

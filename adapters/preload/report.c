@@ -50,7 +50,7 @@ void report_write(void)
 {
     char line[TOTALS_LINE_MAX + 1];
     DodoManageStats st = {0};
-    sigset_t before;
+    OwnBefore before;
     const CacheCalls *calls = cache_calls_if_loaded();
     if (!files_settings()->report || atomic_exchange(&written, true))
         return;

@@ -309,6 +309,34 @@ CASE(handler__reads_on_a_small_stack)
     assert_int_equal(close(handler_fd), 0);
 }
 
+/* ---- cancellation ------------------------------------------------------------------------------
+ */
+
+static void *read_till_cancelled(void *ctx)
+{
+    int type;
+    (void)pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+    for (uint64_t i = 0;; i++)
+        read_at(*(int *)ctx, 1, i * 7919 % (WORDS - 1));
+    return NULL;
+}
+
+/* A read from the cache that was cut off would count for ever: a change could not be waited for. */
+CASE(thread__cancelled_at_any_moment)
+{
+    int fd = open_held(1);
+    for (int i = 0; i < 100; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, read_till_cancelled, &fd), 0);
+        nap();
+        assert_int_equal(pthread_cancel(thread), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+    }
+    write_file(2);
+    await_held(fd, 2);
+    assert_int_equal(close(fd), 0);
+}
+
 /* ---- the end -----------------------------------------------------------------------------------
  */
 
