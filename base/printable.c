@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/printable.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+
+static bool within(unsigned char c, unsigned char low, unsigned char high)
+{
+    return c >= low && c <= high;
+}
+
+/* The second byte is in a smaller range after some of the first ones: others would be longer than
+ * need be, halves of a pair, or beyond the last character; or, after 0xc2, control characters. */
+static bool second_good(unsigned char first, unsigned char second)
+{
+    switch (first) {
+    case 0xc2:
+    case 0xe0:
+        return within(second, 0xa0, 0xbf);
+    case 0xed:
+        return within(second, 0x80, 0x9f);
+    case 0xf0:
+        return within(second, 0x90, 0xbf);
+    case 0xf4:
+        return within(second, 0x80, 0x8f);
+    default:
+        return within(second, 0x80, 0xbf);
+    }
+}
+
+/* How many bytes the character has; 0: it is none, or a control character. */
+static size_t character(const unsigned char *c)
+{
+    if (*c < 0x80)
+        return *c >= ' ' && *c != 0x7f;
+    const size_t len = within(*c, 0xc2, 0xdf)   ? 2
+                       : within(*c, 0xe0, 0xef) ? 3
+                       : within(*c, 0xf0, 0xf4) ? 4
+                                                : 0;
+    if (len == 0 || !second_good(c[0], c[1]))
+        return 0;
+    for (size_t i = 2; i < len; i++)
+        if (!within(c[i], 0x80, 0xbf))
+            return 0;
+    return len;
+}
+
+char *printable(char *text)
+{
+    for (char *c = text; *c;) {
+        const size_t len = character((const unsigned char *)c);
+        if (len == 0)
+            *c = '?';
+        c += len > 0 ? len : 1;
+    }
+    return text;
+}
+
+char *printable_short(const char *text, char *buf, size_t cap)
+{
+    static const char more[] = "...";
+    const size_t len = strnlen(text, cap);
+    assert(cap >= sizeof more);
+    if (len < cap) {
+        memcpy(buf, text, len + 1);
+        return printable(buf);
+    }
+    size_t end = cap - sizeof more;
+    while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80)
+        end--; /* between characters */
+    memcpy(buf, text, end);
+    memcpy(buf + end, more, sizeof more);
+    return printable(buf);
+}

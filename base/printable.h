@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Texts of others, for people's terminals: names of files, lines of them, words of a command line.
+ * Pure. */
+#ifndef DODO_BASE_PRINTABLE_H
+#define DODO_BASE_PRINTABLE_H
+
+#include <stddef.h>
+
+/* What steers a terminal (control characters, a newline too), and what is not UTF-8, becomes '?',
+ * byte by byte. Returns @text. */
+char *printable(char *text);
+/* As much of @text as there is room for, printable; "..." at its end says that there is more.
+ * @cap: at least 4. Returns @buf. */
+char *printable_short(const char *text, char *buf, size_t cap);
+
+#endif
