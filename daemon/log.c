@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "base/time.h"
 
 static const char *const level_names[LOG_LEVEL_MAX] = {"error", "warn", "info", "debug"};
@@ -136,6 +137,7 @@ void log_event(enum LogLevel level, const char *event, const char *format, ...)
     }
     if (n > sizeof line - 1)
         n = sizeof line - 1; /* cut off */
+    (void)printable(line);   /* names of files, and what peers say, stay in their line */
     line[n] = '\n';
     if (!tell_lost() || !log_write(STDERR_FILENO, line, n + 1)) {
         atomic_fetch_add(&lost, 1);

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/notify.h"
 #include "base/parse.h"
+#include "base/printable.h"
 #include "daemon/log.h"
 
 /* ---- who it is ------------------------------------------------------------------------------- */
@@ -178,7 +179,8 @@ char *start_size(uint64_t bytes, char *buf, size_t cap)
 
 int start_failed(const ConfigProgram *program, int status, const char *error)
 {
-    (void)fprintf(stderr, "%s: %s\n", program->name, error);
+    CLEANUP_FREE char *text = strdup(error);
+    (void)fprintf(stderr, "%s: %s\n", program->name, text ? printable(text) : "no memory");
     return status;
 }
 

@@ -93,7 +93,7 @@ void start_stopping(void);
 /* Prints "PROGRAM: ERROR" to stderr for a config_load() that was not CONFIG_OK; the exit status. */
 int start_config_failed(const ConfigProgram *program, enum ConfigOutcome outcome,
                         const char *error);
-/* Prints "PROGRAM: ERROR" to stderr; returns @status. */
+/* Prints "PROGRAM: ERROR" to stderr, in one line; returns @status. */
 int start_failed(const ConfigProgram *program, int status, const char *error);
 
 #endif

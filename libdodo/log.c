@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "dodo/dodo.h"
 #include "libdodo/runtime.h"
 
@@ -77,7 +78,7 @@ void reason_set(const char *text)
 void reason_set_copy(const char *text)
 {
     (void)snprintf(reason_copy, sizeof reason_copy, "%s", text);
-    reason = reason_copy;
+    reason = printable(reason_copy); /* a program may print it to a terminal */
 }
 
 const char *reason_get(void)

@@ -14,6 +14,7 @@
 #include "base/num.h"
 #include "base/os.h"
 #include "base/parse.h"
+#include "base/printable.h"
 #include "proto/conf/defaults.h"
 #include "daemon/start.h"
 #include "tools/cluster_status.h"
@@ -220,8 +221,9 @@ void look_at_limits(CheckLimits *l, const Parts *p)
 
 void check_print_line(void *ctx, const char *what, enum CheckState state, const char *text)
 {
+    g_autofree char *shown = printable(g_strdup(text));
     (void)ctx;
-    printf("%-8s %-7s %s\n", what, check_state_text(state), text);
+    printf("%-8s %-7s %s\n", what, check_state_text(state), shown);
 }
 
 void check_add_json(void *ctx, const char *what, enum CheckState state, const char *text)

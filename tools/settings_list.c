@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "base/time.h"
 #include "tools/json_text.h"
 
@@ -172,7 +173,9 @@ void settings_list_print(const SettingsList *l, GString *out)
         const ConfKey *k = &conf_keys[i];
         const char *v = value(l, i, text);
         g_autofree char *name = g_strdup_printf("[%s] %s", k->group, k->name);
-        g_string_append_printf(out, "%-28s %-24s %s\n", name, v ? v : "-", place(l, i, where));
+        g_autofree char *shown = printable(g_strdup(v ? v : "-"));
+        g_autofree char *from = printable(g_strdup(place(l, i, where)));
+        g_string_append_printf(out, "%-28s %-24s %s\n", name, shown, from);
     }
 }
 

@@ -102,6 +102,16 @@ TEST(mopen__no_manager_is_no_memory)
     assert_non_null(strstr(dodo_last_error(), "DODO_MANAGER"));
 }
 
+/* Programs print it to a terminal. */
+TEST(last_error__is_printable)
+{
+    assert_int_equal(dodo_shutdown(), 0);
+    assert_int_equal(setenv("DODO_MANAGER", "a\x1b[31m b", 1), 0);
+    assert_fails(mopen(4096, fd, 0), ENOMEM);
+    assert_non_null(strstr(dodo_last_error(), "DODO_MANAGER=a?[31m b: expected"));
+    assert_int_equal(unsetenv("DODO_MANAGER"), 0);
+}
+
 /* ---- descriptors that are none -------------------------------------------------------------- */
 
 TEST(calls__unknown_descriptor)

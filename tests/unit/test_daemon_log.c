@@ -129,6 +129,21 @@ TEST(log_event__a_long_line_is_cut_and_ends)
     reader_close(r);
 }
 
+/* Neither a file's name nor a peer makes a line of its own, or steers the terminal. */
+TEST(log_event__is_printable)
+{
+    int ends[2];
+    Reader *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    assert_int_equal(pipe(ends), 0);
+    reader_open(r, ends);
+    log_event(LOG_LEVEL_INFO, "word", "file=%s", "a\nb\x1b[31mc\xff caf\xc3\xa9");
+    const char *text = reader_take(r);
+    assert_int_equal(lines(text), 1);
+    assert_non_null(strstr(text, " info test: word file=a?b?[31mc? caf\xc3\xa9\n"));
+    reader_close(r);
+}
+
 /* Under systemd each line says how grave it is; to anybody else that would be noise. */
 TEST(journal__lines_begin_with_their_priority)
 {

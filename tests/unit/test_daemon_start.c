@@ -54,6 +54,16 @@ static Addr address(const char *text)
 
 #define CASE(name) TEST_WITH(name, set_up, tear_down)
 
+CASE(failure__is_one_printable_line)
+{
+    static const ConfigProgram program = {.name = "prog"};
+    unsigned all;
+    StderrText text = stderr_catch();
+    assert_int_equal(start_failed(&program, 7, "/a\nb\x1b[31m: is bad"), 7);
+    assert_int_equal(stderr_lines_of(&text, "prog: /a?b?[31m: is bad\n", &all), 1);
+    assert_int_equal(all, 1);
+}
+
 CASE(identity__without_a_key_only_loopback)
 {
     static const struct {

@@ -96,6 +96,15 @@ CASE(value__comes_from_who_counts_most)
     assert_line("[imd] pool 1.5G /x.conf:7");
 }
 
+CASE(value__is_printable)
+{
+    static const char *const set[] = {"DODO_CLUSTER", "a\nb\x1b[31m"};
+    memcpy(environment, set, sizeof set);
+    read_text("[dodo]\nkey = /caf\xc3\xa9\xff\n");
+    assert_line("[dodo] cluster a?b?[31m DODO_CLUSTER");
+    assert_line("[dodo] key /caf\xc3\xa9? /x.conf:2");
+}
+
 CASE(value__comes_from_the_last_file_that_sets_it)
 {
     static const char more[] = "[imd]\n\nnice = 6\npool = 1M\npool = 2M\nbeat = 20s\n";
