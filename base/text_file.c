@@ -55,6 +55,16 @@ int text_file_private(const char *path, int fd, char *error, size_t error_cap)
     return 0;
 }
 
+/* Most programs read their files more than once; and nobody may ever write to it. */
+static int refuse_pipe(const char *path, int fd, char *error, size_t error_cap)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode))
+        return 0;
+    (void)snprintf(error, error_cap, "%s: a pipe, which can be read only once; give a file", path);
+    return -EINVAL;
+}
+
 static int read_all(const char *path, int fd, TextFile *ret, char *error, size_t error_cap)
 {
     char extra; /* the byte that would be one too many */
@@ -82,12 +92,11 @@ static int read_all(const char *path, int fd, TextFile *ret, char *error, size_t
 int text_file_read(const char *path, TextFileCheck check, TextFile *ret, char *error,
                    size_t error_cap)
 {
-    int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (check ? O_NONBLOCK : 0);
     OS_DESCRIPTORS_BUSY;
-    CLEANUP_CLOSE int fd = open(path, flags);
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
     if (fd < 0)
         return text_file_fail(path, -errno, error, error_cap);
-    int r = check ? check(path, fd, error, error_cap) : 0;
+    int r = (check ? check : refuse_pipe)(path, fd, error, error_cap);
     return r == 0 ? read_all(path, fd, ret, error, error_cap) : r;
 }

@@ -13,8 +13,8 @@ typedef struct TextFile {
 /* Whether the open file is to be read: 0, or -errno with @error. */
 typedef int (*TextFileCheck)(const char *path, int fd, char *error, size_t error_cap);
 
-/* All of it, at most LINES_FILE_MAX bytes. With a @check (or NULL) nothing is waited for that is no
- * file. 0; -errno; -EFBIG; @error says what to do. Zero @ret first, and wipe it in any case. */
+/* All of it, at most LINES_FILE_MAX bytes. @check may be NULL. Nothing is waited for: a pipe is
+ * refused. 0; -errno; -EFBIG; @error says what to do. Zero @ret first, and wipe it in any case. */
 int text_file_read(const char *path, TextFileCheck check, TextFile *ret, char *error,
                    size_t error_cap);
 void text_file_wipe(TextFile *t);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/lines.h"
 #include "base/parse.h"
@@ -70,6 +71,17 @@ IN_TEMP(key_file_read__directory)
     const TempFile *t = *state;
     assert_int_equal(key_file_read(t->dir, count_keys, &count, error, sizeof error), -EISDIR);
     assert_non_null(strstr(error, ": Is a directory"));
+}
+
+/* Nobody writes to it; nor is it read if somebody does. */
+IN_TEMP(key_file_read__pipe)
+{
+    char error[512] = "";
+    unsigned count = 0;
+    const TempFile *t = *state;
+    assert_int_equal(mkfifo(t->path, 0600), 0);
+    assert_int_equal(key_file_read(t->path, count_keys, &count, error, sizeof error), -EINVAL);
+    expect_error(t, error, ": a pipe, which can be read only once; give a file");
 }
 
 IN_TEMP(key_file_read__size_limit)
