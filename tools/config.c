@@ -27,15 +27,16 @@ static void on_option(void *ctx, const ConfigKey *k, const char *text)
         settings_list_option(ctx, k->group, k->name, text);
 }
 
-/* The default file need not be there. What is right in one file counts, whatever is in others. */
+/* What is right in one file counts, whatever is in others. */
 static void read_files(SettingsList *l, const ConfFiles *files, const CommonOptions *o)
 {
     bool fine = true;
     for (unsigned i = 0; i < files->count; i++) {
         char error[KEY_ERROR_MAX] = "";
-        int res = key_file_read(files->paths[i], settings_list_line, l, error, sizeof error);
+        int res = conf_file_lines(files, i, config_file_is_asked(o), settings_list_line, l, error,
+                                  sizeof error);
         settings_list_next(l);
-        if (res == 0 || (res == -ENOENT && i == 0 && !config_file_is_asked(o)))
+        if (res == 0)
             continue;
         settings_list_fault(l, error);
         fine = false;

@@ -119,6 +119,10 @@ typedef struct ConfFiles {
  * in @error. conf_files_free() in either case. */
 int conf_files_find(const char *path, ConfFiles *ret, char *error, size_t cap);
 void conf_files_free(ConfFiles *f);
+/* The lines of the file number @i. 0, too, if it is the first one, is not there, and was not @asked
+ * for. An @error of a file that cannot be read says what to do. */
+int conf_file_lines(const ConfFiles *f, unsigned i, bool asked, KeyFileFn fn, void *ctx,
+                    char *error, size_t cap);
 /* All of them; without a path, FILE need not exist. */
 int conf_file_read(const char *path, unsigned reader, ConfFn fn, void *ctx, char *error,
                    size_t cap);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/os.h"
@@ -40,12 +41,38 @@ static int add_all(ConfFiles *f, const char *dir, char *error, size_t cap)
 {
     OS_DESCRIPTORS_BUSY;
     DIR *d = opendir(dir);
-    int res = d || errno == ENOENT ? 0 : -errno;
+    int res = d ? 0 : -errno;
+    struct stat st;
+    if (!d &&
+        lstat(dir, &st) != 0) /* nothing is there; a path that is wrong is FILE's fault, too */
+        res = 0;
     for (const struct dirent *e; d && res == 0 && (e = readdir(d));)
         if (is_config(e->d_name))
             res = add_file(f, dir, e->d_name, error, cap);
     if (d)
         (void)closedir(d);
+    return res;
+}
+
+/* What the system says helps nobody who does not know where the name comes from. */
+static int advise(int res, const char *what, char *error, size_t cap)
+{
+    const size_t at = strlen(error);
+    switch (res) {
+    case -ENOENT:
+    case -EISDIR:
+    case -ENOTDIR:
+    case -ELOOP:
+    case -ENAMETOOLONG:
+    case -ENXIO:
+        (void)snprintf(error + at, cap - at, "; %s", what);
+        break;
+    case -EACCES:
+        (void)snprintf(error + at, cap - at, "; let this user read it");
+        break;
+    default: /* no fault of the file */
+        break;
+    }
     return res;
 }
 
@@ -59,8 +86,10 @@ int conf_files_find(const char *path, ConfFiles *ret, char *error, size_t cap)
     int res = -ENOMEM;
     if (ret->paths[0] && asprintf(&dir, "%s.d", name) >= 0)
         res = add_all(ret, dir, error, cap);
-    if (res < 0 && res != -E2BIG)
+    if (res < 0 && res != -E2BIG) {
         (void)snprintf(error, cap, "%s.d: %s", name, strerror(-res));
+        res = advise(res, "make it a directory of files, or remove it", error, cap);
+    }
     if (res == 0)
         qsort(ret->paths + 1, ret->count - 1, sizeof *ret->paths, by_name);
     return res;
@@ -73,14 +102,26 @@ void conf_files_free(ConfFiles *f)
     f->count = 0;
 }
 
+int conf_file_lines(const ConfFiles *f, unsigned i, bool asked, KeyFileFn fn, void *ctx,
+                    char *error, size_t cap)
+{
+    const int res = key_file_read(f->paths[i], fn, ctx, error, cap);
+    if (res == -ENOENT && i == 0 && !asked) { /* the default one need not exist */
+        *error = '\0';
+        return 0;
+    }
+    return advise(res,
+                  i == 0 && asked ? "give the right file with --config or DODO_CONFIG"
+                                  : "make it a file of settings, or remove it",
+                  error, cap);
+}
+
 static int read_all(const ConfFiles *f, bool asked, ConfReading *r, char *error, size_t cap)
 {
     r->names = (const char *const *)f->paths;
     for (; r->file < f->count; r->file++) {
-        int res = key_file_read(f->paths[r->file], conf_on_line, r, error, cap);
-        if (res == -ENOENT && r->file == 0 && !asked) /* the default one need not exist */
-            *error = '\0';
-        else if (res != 0)
+        int res = conf_file_lines(f, r->file, asked, conf_on_line, r, error, cap);
+        if (res != 0)
             return res;
     }
     return conf_rules(r, error, cap);

@@ -106,7 +106,8 @@ CASE(first__must_be_there_if_it_is_asked_for)
 {
     tmpdir_text(&dir, "dodo.conf.d/a.conf", "[imd]\nnice = 2\n");
     assert_int_equal(read_files(), -ENOENT);
-    assert_error("dodo.conf", "");
+    assert_error("dodo.conf", ": No such file or directory; give the right file with --config or "
+                              "DODO_CONFIG");
 }
 
 CASE(directory__that_is_none)
@@ -114,7 +115,32 @@ CASE(directory__that_is_none)
     tmpdir_text(&dir, "dodo.conf", "");
     tmpdir_text(&dir, "dodo.conf.d", "");
     assert_int_equal(read_files(), -ENOTDIR);
-    assert_error("dodo.conf.d", ": Not a directory");
+    assert_error("dodo.conf.d", ": Not a directory; make it a directory of files, or remove it");
+}
+
+/* One error is enough. */
+CASE(directory__below_a_file)
+{
+    tmpdir_text(&dir, "file", "");
+    (void)tmpdir_path(&dir, "file/dodo.conf", main_path);
+    assert_int_equal(read_files(), -ENOTDIR);
+    assert_error("file/dodo.conf", ": Not a directory; give the right file");
+}
+
+CASE(files__that_are_none)
+{
+    char path[256];
+    tmpdir_text(&dir, "dodo.conf", "");
+    tmpdir_text(&dir, "dodo.conf.d/a.conf", "");
+    (void)tmpdir_path(&dir, "dodo.conf.d/b.conf", path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(read_files(), -EISDIR);
+    assert_error("dodo.conf.d/b.conf",
+                 ": Is a directory; make it a file of settings, or remove it");
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(symlink(path, path), 0);
+    assert_int_equal(read_files(), -ELOOP);
+    assert_error("dodo.conf.d/b.conf", ": Too many levels of symbolic links; make it a file");
 }
 
 CASE(directory__has_a_limit)

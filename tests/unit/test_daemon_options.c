@@ -173,7 +173,8 @@ CASE(load__says_what_to_do)
          "FILE:2: listen: expected an address such as 10.0.0.1:7701 or [fd00::1]:7701, or an "
          "interface such as eth0"},
         {"", NULL, NULL, "--config /nonexistent/dodo.conf", CONFIG_BAD,
-         "/nonexistent/dodo.conf: No such file or directory"},
+         "/nonexistent/dodo.conf: No such file or directory; give the right file with --config or "
+         "DODO_CONFIG"},
         {"", "DODO_LOG", "loud", "--config @", CONFIG_BAD,
          "DODO_LOG=loud: expected error, warn, info or debug"},
         {"", NULL, NULL, "--pool 12Q", CONFIG_USAGE,
