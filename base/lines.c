@@ -7,6 +7,11 @@
 
 void lines_begin(Lines *l, const char *name, const char *text, size_t len)
 {
+    static const char mark[3] = {'\xef', '\xbb', '\xbf'};
+    if (len >= sizeof mark && memcmp(text, mark, sizeof mark) == 0) {
+        text += sizeof mark;
+        len -= sizeof mark;
+    }
     l->name = name;
     l->at = text;
     l->end = len ? text + len : text;
@@ -32,6 +37,14 @@ void lines_trim(const char **start, const char **end)
         --*end;
 }
 
+static int fail_long(const Lines *l, char *error, size_t error_cap)
+{
+    char message[64];
+    (void)snprintf(message, sizeof message, "the line is too long: it may have %zu bytes",
+                   sizeof l->line - 1);
+    return lines_fail(l, -EINVAL, message, error, error_cap);
+}
+
 int lines_next(Lines *l, char *error, size_t error_cap)
 {
     while (l->at < l->end) {
@@ -45,7 +58,7 @@ int lines_next(Lines *l, char *error, size_t error_cap)
         if (n == 0 || *start == '#')
             continue;
         if (n >= sizeof l->line)
-            return lines_fail(l, -EINVAL, "the line is too long", error, error_cap);
+            return fail_long(l, error, error_cap);
         if (memchr(start, '\0', n))
             return lines_fail(l, -EINVAL, "a zero byte: is this a text file?", error, error_cap);
         memcpy(l->line, start, n);

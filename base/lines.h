@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts that people write, line by line: without the spaces around a line, empty ones and comments.
- * Pure. */
+/* Texts that people write, line by line: without the spaces around a line, empty ones and comments,
+ * and without the mark that some editors put in front of UTF-8. Pure. */
 #ifndef DODO_BASE_LINES_H
 #define DODO_BASE_LINES_H
 

@@ -416,6 +416,19 @@ TEST(key_text_parse__zero_byte_is_refused)
     assert_string_equal(story.text, "");
 }
 
+/* It cannot be seen in an editor. */
+TEST(key_text_parse__mark_of_utf8)
+{
+    static const char text[] = "\xef\xbb\xbf[a]\nk = v\n",
+                      twice[] = "\xef\xbb\xbf\xef\xbb\xbf[a]\n";
+    Story story;
+    char error[256];
+    assert_int_equal(parse_text(text, sizeof text - 1, &story, error, sizeof error), 0);
+    assert_string_equal(story.text, "a|k|v;");
+    assert_int_equal(parse_text(text, 3, &story, error, sizeof error), 0);
+    assert_int_equal(parse_text(twice, sizeof twice - 1, &story, error, sizeof error), -EINVAL);
+}
+
 TEST(key_text_parse__line_limit)
 {
     static char text[2 * LINES_LINE_MAX];
@@ -430,7 +443,7 @@ TEST(key_text_parse__line_limit)
         if (r == 0)
             assert_int_equal(strlen(story.text), len + 3); /* a|k|vvv...; */
         else
-            assert_string_equal(error, "dodo.conf:2: the line is too long");
+            assert_string_equal(error, "dodo.conf:2: the line is too long: it may have 5119 bytes");
     }
 }
 
