@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "proto/conf/defaults.h"
+
+/* So much of the command line stands in an error: what to do stands behind it. */
+enum { SHOWN_MAX = 200 };
 
 #define FIELD(name) offsetof(CommonOptions, name)
 
@@ -294,6 +298,7 @@ static enum ConfigOutcome parse_options(const ConfigProgram *p, GArray *options,
                                         char ***argv, char **ret_config, char *error)
 {
     gboolean version = FALSE, help = FALSE;
+    char given[SHOWN_MAX];
     const char *name = called(p, (*argv)[0]);
     g_autoptr(GError) failure = NULL;
     g_autoptr(GOptionContext) context = g_option_context_new(p->arguments);
@@ -311,7 +316,8 @@ static enum ConfigOutcome parse_options(const ConfigProgram *p, GArray *options,
     g_option_context_set_summary(context, p->summary);
     g_option_context_add_main_entries(context, (GOptionEntry *)(void *)entries->data, NULL);
     if (!g_option_context_parse(context, argc, argv, &failure)) {
-        (void)snprintf(error, CONFIG_ERROR_MAX, "%s (see %s --help)", failure->message, name);
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s (see %s --help)",
+                       printable_short(failure->message, given, sizeof given), name);
         return CONFIG_USAGE;
     }
     if (help) {
@@ -326,7 +332,7 @@ static enum ConfigOutcome parse_options(const ConfigProgram *p, GArray *options,
     }
     if (!p->arguments && *argc > 1) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "unexpected argument \"%s\" (see %s --help)",
-                       (*argv)[1], name);
+                       printable_short((*argv)[1], given, sizeof given), name);
         return CONFIG_USAGE;
     }
     return CONFIG_OK;

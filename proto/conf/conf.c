@@ -8,6 +8,10 @@
 #include <string.h>
 
 #include "base/places.h"
+#include "base/printable.h"
+
+/* So much of what was given stands in an error: what to do stands behind it. */
+enum { SHOWN_MAX = 100 };
 
 static const char levels[] = "error|warn|info|debug";
 
@@ -258,10 +262,10 @@ static void describe(const ConfKey *k, char *buf, size_t cap)
 
 int conf_refuse(const ConfKey *k, const char *what, char *error, size_t cap)
 {
-    char wanted[160];
+    char wanted[160], given[SHOWN_MAX];
     describe(k, wanted, sizeof wanted);
     const bool or_word = (k->kind == CONFIG_SIZE || k->kind == CONFIG_TIME) && k->words;
-    (void)snprintf(error, cap, "%s: expected %s%s%s", what,
+    (void)snprintf(error, cap, "%s: expected %s%s%s", printable_short(what, given, sizeof given),
                    or_word   ? k->words
                    : k->zero ? "0"
                              : "",
@@ -304,8 +308,9 @@ int conf_on_line(void *ctx, const KeyLine *l, char *error, size_t cap)
         return check_group(l->group, error, cap);
     const ConfKey *k = conf_find(l->group, l->key);
     if (!k) {
-        (void)snprintf(error, cap, "unknown key \"%s\" in [%s]; see dodo.conf(5)", l->key,
-                       l->group);
+        char key[SHOWN_MAX];
+        (void)snprintf(error, cap, "unknown key \"%s\" in [%s]; see dodo.conf(5)",
+                       printable_short(l->key, key, sizeof key), l->group);
         return -EINVAL;
     }
     if (conf_parse(k, l->value, &v) != 0)

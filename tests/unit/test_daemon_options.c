@@ -215,6 +215,34 @@ CASE(load__says_what_to_do)
     }
 }
 
+/* The advice is there however long the words are that it is about. */
+CASE(load__long_words_are_cut)
+{
+    static const struct {
+        const char *file, *line, *starts, *ends; /* "%s": the word */
+        enum ConfigOutcome outcome;
+    } cases[] = {
+        {"[imd]\n%s = 1\n", "--config @", ":2: unknown key \"xxx",
+         "xxx...\" in [imd]; see dodo.conf(5)", CONFIG_BAD},
+        {"", "--pool %s", "--pool xxx",
+         "xxx...: expected a size such as 64M or 1.5G, 64 KiB to 256 TiB", CONFIG_USAGE},
+        {"", "--%s", "Unknown option --xxx", "xxx... (see imd --help)", CONFIG_USAGE},
+        {"", "%s", "unexpected argument \"xxx", "xxx...\" (see imd --help)", CONFIG_USAGE},
+    };
+    g_autofree char *word = g_strnfill(4000, 'x');
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        char error[CONFIG_ERROR_MAX];
+        ImdOptions o;
+        g_auto(GStrv) file = g_strsplit(cases[i].file, "%s", -1);
+        g_auto(GStrv) line = g_strsplit(cases[i].line, "%s", -1);
+        g_autofree char *text = g_strjoinv(word, file), *words = g_strjoinv(word, line);
+        assert_int_equal(load_imd(&o, text, words, error), cases[i].outcome);
+        if (!strstr(error, cases[i].starts) || !g_str_has_suffix(error, cases[i].ends))
+            fail_msg("\"%s\" is not \"%s...%s\"", error, cases[i].starts, cases[i].ends);
+        config_clear(&imd_program, &o);
+    }
+}
+
 CASE(load__answers_to_the_name_it_is_installed_by)
 {
     static const struct {
