@@ -315,12 +315,29 @@ TEST_HELPER(start__says_what_to_fix)
     assert_int_equal(refuses((const char *[]){NULL}, "give --interface NAME"), 2);
     assert_int_equal(refuses((const char *[]){"--interface", "a/b", NULL}, "--interface"), 2);
     assert_int_equal(
-        refuses((const char *[]){"--interface=ua", "--log-level=loud", NULL}, "--help"), 2);
-    assert_int_equal(refuses((const char *[]){"--interface=ua", "more", NULL}, "no arguments"), 2);
+        refuses((const char *[]){"--interface=ua", "--log-level=loud", NULL},
+                "loud is no level: expected error, warn, info or debug; see dodo-socket --help"),
+        2);
+    assert_int_equal(
+        refuses((const char *[]){"--interface=ua", "more", NULL},
+                "more is no option, and nothing else is taken; see dodo-socket --help"),
+        2);
+    assert_int_equal(refuses((const char *[]){"--interface=ua", "-hx", NULL}, "Usage"), 0);
+    assert_int_equal(refuses((const char *[]){"--interface=ua", "-\x1b[31m", NULL},
+                             "dodo-socket: -?[31m is not understood; see"),
+                     2);
+    assert_int_equal(refuses((const char *[]){"--interface=ua", "--bogus", NULL},
+                             "dodo-socket: --bogus is not understood; see"),
+                     2);
+    assert_int_equal(refuses((const char *[]){"--interface", NULL},
+                             "dodo-socket: --interface needs a value; see"),
+                     2);
     assert_int_equal(refuses((const char *[]){"--help", NULL}, "--state=FILE"), 0);
     assert_int_equal(refuses((const char *[]){"--version", NULL}, "dodo-socket "), 0);
-    assert_int_equal(refuses((const char *[]){"--interface=nothere", NULL}, "nothere: No such"), 1);
-    assert_int_equal(refuses((const char *[]){"--interface=lo", NULL}, "lo: No such device"), 1);
+    assert_int_equal(
+        refuses((const char *[]){"--interface=nothere", NULL}, "nothere: No such device; give"), 1);
+    assert_int_equal(refuses((const char *[]){"--interface=lo", NULL}, "lo: No such device; give"),
+                     1);
     const char *const taken[] = {"--interface", "ua", "--socket", path, NULL};
     assert_int_equal(refuses(taken, "in use"), 1); /* another helper is there: it stays */
     int s = bind_port(7);

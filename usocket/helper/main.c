@@ -19,12 +19,13 @@
 #include "base/cleanup.h"
 #include "base/notify.h"
 #include "base/parse.h"
+#include "base/printable.h"
 #include "daemon/log.h"
 #include "usocket/helper/raw_open.h"
 #include "usocket/helper/server.h"
 #include "usocket/raw/mac.h"
 
-enum { EXIT_START = 1, EXIT_USAGE = 2, LISTEN_FIRST_FD = 3 };
+enum { EXIT_START = 1, EXIT_USAGE = 2, LISTEN_FIRST_FD = 3, SHOWN_MAX = 200 };
 
 static const char program[] = "dodo-socket";
 static const char run_dir[] = "/run/dodo-socket";
@@ -53,6 +54,24 @@ static int fail(int status, const char *what, int error)
     (void)fprintf(stderr, "%s: %s%s%s\n", program, what, error ? ": " : "",
                   error ? strerror(error) : "");
     return status;
+}
+
+/* @word of the command line, and what is wrong with it. */
+static int refuse(const char *word, const char *what)
+{
+    char shown[SHOWN_MAX];
+    (void)fprintf(stderr, "%s: %s %s; see dodo-socket --help\n", program,
+                  printable_short(word, shown, sizeof shown), what);
+    return EXIT_USAGE;
+}
+
+/* What cannot be used, and what to do. */
+static int cannot(const char *what, int error, const char *advice)
+{
+    char shown[SHOWN_MAX];
+    (void)fprintf(stderr, "%s: %s: %s; %s\n", program, printable_short(what, shown, sizeof shown),
+                  strerror(error), advice);
+    return EXIT_START;
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -95,15 +114,24 @@ static int parse_options(int argc, char **argv, Options *o)
         {"socket", required_argument, NULL, 's'},    {"state", required_argument, NULL, 't'},
         {"log-level", required_argument, NULL, 'l'}, {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},         {NULL, 0, NULL, 0}};
-    for (int c; !o->done && (c = getopt_long(argc, argv, "h", options, NULL)) >= 0;)
+    opterr = 0; /* its words would name the program by its path */
+    while (!o->done) {
+        const char *word = argv[optind];
+        const int c = getopt_long(argc, argv, "+:h", options, NULL);
+        if (c < 0)
+            break;
+        if (c == ':')
+            return refuse(word, "needs a value");
         if (!take_option(c, o))
-            return fail(EXIT_USAGE, "see dodo-socket --help", 0);
+            return c == 'l' ? refuse(optarg, "is no level: expected error, warn, info or debug")
+                            : refuse(word, "is not understood");
+    }
     if (o->done)
         return 0;
     if (optind < argc)
-        return fail(EXIT_USAGE, "takes no arguments but options; see dodo-socket --help", 0);
+        return refuse(argv[optind], "is no option, and nothing else is taken");
     if (!o->interface || !interface_name_good(o->interface))
-        return fail(EXIT_USAGE, "give --interface NAME", 0);
+        return fail(EXIT_USAGE, "give --interface NAME, of at most 15 letters", 0);
     return 0;
 }
 
@@ -228,7 +256,7 @@ static int run(const Options *o)
     const gid_t group = find_group(o->group);
     int res = raw_interface(o->interface, &interface, mac);
     if (res < 0)
-        return fail(EXIT_START, o->interface, -res);
+        return cannot(o->interface, -res, "give an interface of Ethernet: see ip link");
     CLEANUP_CLOSE int listener = passed_listener();
     bool own = listener < 0;
     if (own && !o->socket)
@@ -236,7 +264,8 @@ static int run(const Options *o)
     if (own)
         listener = own_listener(at, group);
     if (listener < 0)
-        return fail(EXIT_START, at, -listener);
+        return cannot(at, -listener,
+                      "give another --socket PATH, if no helper of this interface runs already");
     CLEANUP_CLOSE int stop = stop_signals();
     if (stop < 0)
         return fail(EXIT_START, "signalfd", errno);
