@@ -8,9 +8,11 @@
 #include <stdio.h>
 
 #include "base/parse.h"
+#include "base/printable.h"
 
 /* What getopt_long() returns: these, or OWN and the place in the program's table. */
 enum { HELP = 1, VERSION, OWN = 256 };
+enum { SHOWN_MAX = 128 }; /* of a word that is no good */
 
 static int complain(const CommandLine *line, const char *what, int *ret_status)
 {
@@ -70,9 +72,14 @@ int command_line_parse(const CommandLine *line, void *options, int argc, char **
                        int *ret_status)
 {
     struct option known[COMMAND_LINE_OPTIONS_MAX + 3];
-    char text[COMMAND_LINE_FAULT_MAX];
+    char text[COMMAND_LINE_FAULT_MAX], shown[SHOWN_MAX];
     list_options(line->options, known);
-    for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+    opterr = 0; /* its words would name the program by its path */
+    for (;;) {
+        const char *word = argv[optind > 0 ? optind : 1];
+        const int option = getopt_long(argc, argv, "+:", known, NULL);
+        if (option == -1)
+            break;
         if (option == HELP || option == VERSION) {
             if (option == HELP)
                 fputs(line->help, stdout);
@@ -80,11 +87,15 @@ int command_line_parse(const CommandLine *line, void *options, int argc, char **
                 puts(line->version);
             return *ret_status = 0, 1;
         }
-        if (option == '?')
-            return *ret_status = 2, 1; /* getopt has said why */
+        if (option == '?' || option == ':') {
+            snprintf(text, sizeof text, "%s %s", printable_short(word, shown, sizeof shown),
+                     option == ':' ? "needs a value" : "is not understood");
+            return complain(line, text, ret_status);
+        }
         const CommandOption *o = &line->options[option - OWN];
         if (take(o, options, optarg) < 0) {
-            snprintf(text, sizeof text, "--%s does not take '%s'", o->name, optarg);
+            snprintf(text, sizeof text, "--%s does not take '%s'", o->name,
+                     printable_short(optarg, shown, sizeof shown));
             return complain(line, text, ret_status);
         }
     }

@@ -126,5 +126,13 @@ TEST(line__what_is_bad_is_reported)
     assert_int_equal(parse("--flag", "--size=7"), 2);
     assert_string_equal(said, "program: --flag goes with no size of 7; program --help says more\n");
     assert_int_equal(parse("--bogus", NULL), 2);
-    assert_non_null(strstr(said, "bogus")); /* getopt's own words */
+    assert_string_equal(said, "program: --bogus is not understood; program --help says more\n");
+    assert_int_equal(parse("--flag", "-x"), 2);
+    assert_string_equal(said, "program: -x is not understood; program --help says more\n");
+    assert_int_equal(parse("--flag=yes", NULL), 2);
+    assert_string_equal(said, "program: --flag=yes is not understood; program --help says more\n");
+    assert_int_equal(parse("--flag", "--size"), 2);
+    assert_string_equal(said, "program: --size needs a value; program --help says more\n");
+    assert_int_equal(parse("--size=\x1b[31m", NULL), 2);
+    assert_string_equal(said, "program: --size does not take '?[31m'; program --help says more\n");
 }
