@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/printable.h"
 #include "daemon/log.h"
 #include "daemon/start.h"
 #include "tools/command.h"
@@ -44,8 +45,10 @@ int main(int argc, char **argv)
         printf("dodo %s\n", DODO_VERSION);
         return EXIT_SUCCESS;
     }
+    char shown[64];
     if (*name)
-        (void)fprintf(stderr, "dodo: unknown command \"%s\" (see dodo --help)\n", name);
+        (void)fprintf(stderr, "dodo: unknown command \"%s\" (see dodo --help)\n",
+                      printable_short(name, shown, sizeof shown));
     else
         print_help(stderr);
     return EXIT_USAGE;
