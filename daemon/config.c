@@ -144,6 +144,8 @@ static int on_value(void *ctx, const ConfKey *key, const ConfValue *v, char *err
 {
     const Target *target = ctx;
     const ConfigProgram *p = target->program;
+    if (p->judge && p->judge(NULL, key, v, error, cap) < 0)
+        return -EINVAL;
     for (unsigned t = 0; t < CONFIG_TABLES_MAX && p->tables[t]; t++) {
         for (size_t i = 0; i < p->tables[t]->count; i++) {
             const ConfigKey *k = &p->tables[t]->keys[i];
@@ -346,20 +348,29 @@ static void apply_list(const Option *o, void *into)
     *field = g_strdupv(o->texts);
 }
 
-static int apply_options(GArray *options, void *into, char *error)
+static int apply_option(const ConfigProgram *p, const Option *o, const char *text, void *into,
+                        char *error)
 {
-    for (guint i = 0; i < options->len; i++) {
+    const ConfKey key = config_key(o->key);
+    const ConfValue v = {.text = text};
+    if (config_set(o->key, into, text) == 0)
+        return p->judge ? p->judge(NULL, &key, &v, error, CONFIG_ERROR_MAX) : 0;
+    g_autofree char *what = g_strdup_printf("--%s %s", o->name, text);
+    return conf_refuse(&key, what, error, CONFIG_ERROR_MAX);
+}
+
+static int apply_options(const ConfigProgram *p, GArray *options, void *into, char *error)
+{
+    int res = 0;
+    for (guint i = 0; i < options->len && res == 0; i++) {
         Option *o = &g_array_index(options, Option, i);
         if (o->texts)
             apply_list(o, into);
         const char *text = o->given ? "yes" : o->text;
-        if (!text || config_set(o->key, into, text) == 0)
-            continue;
-        g_autofree char *what = g_strdup_printf("--%s %s", o->name, text);
-        const ConfKey key = config_key(o->key);
-        return conf_refuse(&key, what, error, CONFIG_ERROR_MAX);
+        if (text)
+            res = apply_option(p, o, text, into, error);
     }
-    return 0;
+    return res;
 }
 
 static char **command_line; /* of the last load, which takes its options out of argv */
@@ -408,11 +419,11 @@ enum ConfigOutcome config_load(const ConfigProgram *program, int *argc, char ***
     g_free(((CommonOptions *)options)->config); /* of an earlier load */
     ((CommonOptions *)options)->config = g_strdup(config);
     /* The command line is judged first: its errors should not hide behind the file's. */
-    if (apply_options(given, options, error) != 0)
+    if (apply_options(program, given, options, error) != 0)
         return CONFIG_USAGE;
     if (load_file(program, config, options, error) != 0 || load_env(program, options, error) != 0)
         return CONFIG_BAD;
-    return apply_options(given, options, error) == 0 ? CONFIG_OK : CONFIG_USAGE;
+    return apply_options(program, given, options, error) == 0 ? CONFIG_OK : CONFIG_USAGE;
 }
 
 void config_clear(const ConfigProgram *program, void *options)

@@ -49,6 +49,8 @@ typedef struct ConfigProgram {
     bool runs_another;     /* options end where the arguments begin: they are a command line */
     unsigned reader;       /* one of enum ConfReader: whose keys it takes */
     const ConfigTable *tables[CONFIG_TABLES_MAX]; /* the rest NULL */
+    ConfFn
+        judge; /* refuses values that are of their type, and still no good; NULL: there are none */
 } ConfigProgram;
 
 /* What to do after config_load(). */

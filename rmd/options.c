@@ -8,6 +8,7 @@
 
 #include "daemon/start.h"
 #include "proto/conf/defaults.h"
+#include "rmd/rules.h"
 
 #define FIELD(name) offsetof(RmdOptions, name)
 
@@ -59,11 +60,26 @@ static const ConfigKey keys[] = {
 };
 static const ConfigTable own = CONFIG_TABLE(keys);
 
+/* Where a rule stands is known while it is read. */
+static int judge_rule(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap)
+{
+    char wrong[RULE_ERROR_MAX];
+    if (strcmp(k->name, "recruit_when") != 0 && strcmp(k->name, "reclaim_when") != 0)
+        return 0;
+    Rule *r = rule_new(k->name, v->text, wrong);
+    const int res = r ? rule_check(r, wrong) : -EINVAL;
+    r = rule_free(r);
+    if (res < 0)
+        (void)snprintf(error, cap, "%s; see RULES in dodo-rmd(8)", wrong);
+    return res;
+}
+
 const ConfigProgram rmd_program = {
     .name = "rmd",
     .reader = CONF_RMD,
     .summary = "The resource monitor of Dodo: lends this host's memory while its owner is away.",
     .tables = {&config_manager, &own, &config_common, &config_daemon},
+    .judge = judge_rule,
 };
 
 static const char *const consoles[] = {"/dev/tty[0-9]*", "/dev/pts/*", NULL};

@@ -73,6 +73,22 @@ CASE(defaults_are_the_papers)
     assert_true(options.pool_max_bytes == UINT64_MAX);
 }
 
+/* As any other value: with the place where it stands. */
+CASE(rules_are_tried_where_they_stand)
+{
+    char error[CONFIG_ERROR_MAX];
+    assert_int_equal(load("recruit_when = load < 0.5", "--reclaim-when|load > 2", error),
+                     CONFIG_OK);
+    assert_int_equal(load("\nrecruit_when = lode < 0.5", "", error), CONFIG_BAD);
+    g_autofree char *want = g_strconcat(
+        file_path, ":3: recruit_when: there is no fact called lode; see RULES in dodo-rmd(8)",
+        NULL);
+    assert_string_equal(error, want);
+    assert_int_equal(load("", "--reclaim-when|load", error), CONFIG_USAGE);
+    assert_string_equal(error, "reclaim_when: its value is neither true nor false; see RULES in "
+                               "dodo-rmd(8)");
+}
+
 CASE(numbers)
 {
     static const char *const bad[] = {"", "-1", "0.3x", ".3", "nan", "inf", "1e9", " 0.3 0.4"};
