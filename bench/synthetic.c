@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/os.h"
+#include "base/printable.h"
 #include "base/random.h"
 #include "base/time.h"
 #include "examples/progress.h"
@@ -141,7 +142,9 @@ int main(int argc, char **argv)
     if (!options.make)
         return benchmark(&options);
     int r = bench_file_make(options.file, options.size_bytes);
+    char shown[256];
     if (r < 0)
-        fprintf(stderr, "dodo-synthetic: making %s: %s\n", options.file, strerror(-r));
+        fprintf(stderr, "dodo-synthetic: making %s: %s\n",
+                printable_short(options.file, shown, sizeof shown), strerror(-r));
     return r < 0;
 }

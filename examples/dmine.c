@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/os.h"
+#include "base/printable.h"
 #include "examples/progress.h"
 #include "examples/transactions.h"
 
@@ -28,7 +29,9 @@ typedef struct Run {
 
 static int complain(const Run *run, int r, const char *what)
 {
-    fprintf(stderr, "dmine: %s: %s\n", run->options->input, what);
+    char shown[256];
+    fprintf(stderr, "dmine: %s: %s\n", printable_short(run->options->input, shown, sizeof shown),
+            what);
     return r;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/printable.h"
 #include "examples/progress.h"
 
 enum { WRITE_BYTES = 1 << 20 };
@@ -92,7 +93,9 @@ int main(int argc, char **argv)
     if (generate_options_parse(&options, argc, argv, &status) != 0)
         return status;
     int r = generate(&options);
+    char shown[256];
     if (r < 0)
-        fprintf(stderr, "dmine-generate: making %s: %s\n", options.output, strerror(-r));
+        fprintf(stderr, "dmine-generate: making %s: %s\n",
+                printable_short(options.output, shown, sizeof shown), strerror(-r));
     return r < 0;
 }

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/os.h"
+#include "base/printable.h"
 #include "base/time.h"
 #include "examples/lu_blas.h"
 #include "examples/lu_factor.h"
@@ -31,7 +32,7 @@ typedef struct Run {
 static int complain(Run *run, int r)
 {
     lu_progress_end(&run->progress);
-    fprintf(stderr, "lu: %s\n", run->matrix.error);
+    fprintf(stderr, "lu: %s\n", printable(run->matrix.error));
     return r;
 }
 

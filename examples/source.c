@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/printable.h"
 
 const Backend *backend_find(const char *name)
 {
@@ -34,7 +35,9 @@ bool backend_has_policy(const Backend *b, const char *policy)
 /* Says what is wrong with the data set; returns @r. */
 static int complain(const Source *s, int r, const char *what)
 {
-    fprintf(stderr, "%s: %s: %s\n", s->settings->program, s->settings->file, what);
+    char shown[256];
+    fprintf(stderr, "%s: %s: %s\n", s->settings->program,
+            printable_short(s->settings->file, shown, sizeof shown), what);
     return r;
 }
 
