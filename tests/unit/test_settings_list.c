@@ -165,9 +165,10 @@ CASE(syntax__ends_the_reading)
 /* Names of files are UTF-8, or no text at all. */
 CASE(json__has_texts_as_they_are)
 {
-    read_text("[dodo]\nkey = /etc/Schl\xc3\xbcssel\xff\"\n");
+    read_text("[dodo]\nkey = /etc/Schl\xc3\xbcssel\xff\"\ncluster = \x1b[1m\xc2\x9b\x7f\n");
     g_autoptr(GString) out = g_string_new(NULL);
     settings_list_json(&l, out);
+    assert_non_null(strstr(out->str, "\"value\":\"\\u001b[1m\\u009b\\u007f\""));
     assert_non_null(strstr(out->str, "\"value\":\"/etc/Schl\xc3\xbcssel\xef\xbf\xbd\\\"\""));
 }
 
