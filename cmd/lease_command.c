@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
+#include "base/printable.h"
 #include "base/time.h"
 #include "daemon/helper.h"
 
@@ -243,12 +244,14 @@ __attribute__((noreturn)) static void begin(int channel, char **words, uint64_t 
 static char **words_of(const char *text, char *error)
 {
     g_autoptr(GError) why = NULL;
-    char **words = NULL;
+    char **words = NULL, shown[128];
     if (!g_shell_parse_argv(text, NULL, &words, &why)) {
-        (void)snprintf(error, CONFIG_ERROR_MAX, "lease: %s", why->message);
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "lease: %s: give a program's path and its arguments, quoted as in a shell",
+                       printable_short(why->message, shown, sizeof shown));
     } else if (words[0][0] != '/') {
         (void)snprintf(error, CONFIG_ERROR_MAX, "lease: %s: give the program's absolute path",
-                       words[0]);
+                       printable_short(words[0], shown, sizeof shown));
         g_strfreev(words);
         words = NULL;
     }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd/lease_command.h"
 
@@ -35,11 +36,22 @@ static const ConfigKey keys[] = {
 };
 static const ConfigTable own = CONFIG_TABLE(keys);
 
+/* Where the command stands is known while it is read. */
+static int judge_lease(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap)
+{
+    char wrong[CONFIG_ERROR_MAX];
+    if (strcmp(k->name, "lease") != 0 || lease_command_check(v->text, wrong) == 0)
+        return 0;
+    (void)snprintf(error, cap, "%s", wrong);
+    return -EINVAL;
+}
+
 const ConfigProgram cmd_program = {
     .name = "cmd",
     .reader = CONF_CMD,
     .summary = "The central manager of Dodo: knows the idle hosts and their regions.",
     .tables = {&own, &config_common, &config_manager_unused, &config_daemon},
+    .judge = judge_lease,
 };
 
 void cmd_options_init(CmdOptions *o)
@@ -52,7 +64,7 @@ void cmd_options_init(CmdOptions *o)
 int cmd_options_check(const CmdOptions *o, char error[CONFIG_ERROR_MAX])
 {
     if (!listen_is_open(&o->listen))
-        return o->lease ? lease_command_check(o->lease, error) : 0;
+        return 0;
     (void)snprintf(error, CONFIG_ERROR_MAX,
                    "--listen ADDR[:PORT] is needed, here or as [cmd] listen in the config file");
     return -EINVAL;

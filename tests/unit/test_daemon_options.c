@@ -215,6 +215,25 @@ CASE(load__says_what_to_do)
     }
 }
 
+/* As any other value: with the place where it stands. */
+CASE(load__lease_is_a_command)
+{
+    char error[CONFIG_ERROR_MAX];
+    CmdOptions o;
+    cmd_options_init(&o);
+    assert_int_equal(load(&cmd_program, &o, "[cmd]\nlease = flock /x\n", "--config @", error),
+                     CONFIG_BAD);
+    g_autofree char *want =
+        g_strconcat(file_path, ":2: lease: flock: give the program's absolute path", NULL);
+    assert_string_equal(error, want);
+    assert_int_equal(load(&cmd_program, &o, "", "--lease flock", error), CONFIG_USAGE);
+    assert_string_equal(error, "lease: flock: give the program's absolute path");
+    assert_int_equal(load(&cmd_program, &o, "", "--config @ --lease '/x", error), CONFIG_USAGE);
+    assert_non_null(
+        strstr(error, ": give a program's path and its arguments, quoted as in a shell"));
+    config_clear(&cmd_program, &o);
+}
+
 /* The advice is there however long the words are that it is about. */
 CASE(load__long_words_are_cut)
 {
