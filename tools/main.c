@@ -46,7 +46,7 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     char shown[64];
-    if (*name)
+    if (argc > 1)
         (void)fprintf(stderr, "dodo: unknown command \"%s\" (see dodo --help)\n",
                       printable_short(name, shown, sizeof shown));
     else
