@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/os.h"
+#include "base/printable.h"
 #include "proto/conf/defaults.h"
 #include "daemon/start.h"
 #include "tools/client.h"
@@ -32,11 +33,12 @@ static int open_peer(ToolClient *c, const ToolOptions *o, const char *host, char
     if (!host)
         return tool_client_open_manager(c, o, NULL, error);
     int res = tool_find(host, DEFAULT_CMD_PORT, &peers, error);
+    char shown[128];
     if (res == -EINVAL)
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "%s: expected a name or an address such as host.example:7700, "
                        "10.0.0.1:7700 or [fd00::1]:7700",
-                       host);
+                       printable_short(host, shown, sizeof shown));
     return res < 0 ? res : tool_client_open_any(c, o, &peers, NULL, error);
 }
 

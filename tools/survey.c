@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "daemon/start.h"
 #include "tools/command.h"
 
@@ -64,9 +65,10 @@ static int read_file(Survey *s, const char *name, SurveyLosses *sum, char *error
     int res = f ? survey_read(s, f, &l) : -errno;
     if (f && !standard)
         (void)fclose(f);
+    g_autofree char *shown = printable(g_strdup(name));
     if (res < 0)
-        (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", name, strerror(-res));
-    tell_losses(name, &l);
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", shown, strerror(-res));
+    tell_losses(shown, &l);
     sum->damaged += l.damaged;
     sum->foreign += l.foreign;
     sum->hosts += l.hosts;

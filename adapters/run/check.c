@@ -2,12 +2,24 @@
 #include "adapters/run/check.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "adapters/run/namespace.h"
 #include "adapters/run/reads.h"
 #include "adapters/run/surroundings.h"
+#include "base/printable.h"
+
+/* A line; names of files are in it. */
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *line = g_strdup_vprintf(format, args);
+    va_end(args);
+    (void)puts(printable(line));
+}
 
 static bool try_mounts(const MountOptions *o, const GPtrArray *dirs)
 {
@@ -22,7 +34,7 @@ static bool try_mounts(const MountOptions *o, const GPtrArray *dirs)
 static void print_dirs(const GPtrArray *dirs)
 {
     for (guint i = 0; i < dirs->len; i++)
-        printf("through the cache: %s\n", (const char *)dirs->pdata[i]);
+        say("through the cache: %s", (const char *)dirs->pdata[i]);
 }
 
 /* The mount is right for all programs, and the preload sooner where it
@@ -36,28 +48,27 @@ static void print_reads(const Executable *e, const Surroundings *where)
 
 static void print_mount(const Executable *e, enum Way way, const GPtrArray *dirs)
 {
-    printf("yes: %s would run %s\n", e->path, verdict_way_text(way));
-    printf("%s is %s; that does not matter, as it reads through a mount\n", e->binary,
-           verdict_kind(e));
+    say("yes: %s would run %s", e->path, verdict_way_text(way));
+    say("%s is %s; that does not matter, as it reads through a mount", e->binary, verdict_kind(e));
     print_dirs(dirs);
     if (dirs->len == 0)
-        printf("nothing would go through the cache: name a directory by --dir\n");
+        say("nothing would go through the cache: name a directory by --dir");
 }
 
 static void print_preload(const Executable *e, const Surroundings *where, const GPtrArray *dirs,
                           bool given)
 {
     char why[200];
-    printf("yes: %s would run %s\n", e->path, verdict_way_text(WAY_PRELOAD));
+    say("yes: %s would run %s", e->path, verdict_way_text(WAY_PRELOAD));
     if (verdict_no_mount(where, why, sizeof why))
-        printf("there is no mount: %s\n", why);
-    printf("%s is %s; what it reads by read(2), pread(2) and the like goes through the cache, by "
-           "stdio or a memory mapping not\n",
-           e->binary, verdict_kind(e));
+        say("there is no mount: %s", why);
+    say("%s is %s; what it reads by read(2), pread(2) and the like goes through the cache, by "
+        "stdio or a memory mapping not",
+        e->binary, verdict_kind(e));
     if (given)
         print_dirs(dirs);
     else
-        printf("through the cache: large files of all directories\n");
+        say("through the cache: large files of all directories");
 }
 
 bool check_program(const MountOptions *o, enum How how, const GPtrArray *dirs, bool given,
@@ -76,7 +87,7 @@ bool check_program(const MountOptions *o, enum How how, const GPtrArray *dirs, b
         obstacle = verdict_obstacle(&e, &where, text, sizeof text);
     }
     if (obstacle)
-        printf("no: %s\n", text);
+        say("no: %s", text);
     else if (way == WAY_PRELOAD)
         print_preload(&e, &where, dirs, given);
     else

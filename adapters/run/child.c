@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/printable.h"
 
 static volatile sig_atomic_t child_pid;
 
@@ -49,7 +50,8 @@ int child_become(char **argv)
 {
     (void)execvp(argv[0], argv);
     int status = errno == ENOENT ? EXIT_NONE : EXIT_CANNOT;
-    (void)fprintf(stderr, "dodo run: %s: %s\n", argv[0], strerror(errno));
+    const char *why = strerror(errno);
+    (void)fprintf(stderr, "dodo run: %s: %s\n", printable(argv[0]), why);
     return status;
 }
 

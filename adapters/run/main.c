@@ -18,6 +18,7 @@
 #include "adapters/run/targets.h"
 #include "base/cleanup.h"
 #include "base/os.h"
+#include "base/printable.h"
 #include "daemon/start.h"
 
 typedef struct Options {
@@ -78,8 +79,10 @@ static int failed(const char *what)
 
 static void tell_dirs(const GPtrArray *dirs)
 {
-    for (guint i = 0; i < dirs->len; i++)
-        (void)fprintf(stderr, "dodo run: through the cache: %s\n", (char *)dirs->pdata[i]);
+    for (guint i = 0; i < dirs->len; i++) {
+        g_autofree char *shown = printable(g_strdup(dirs->pdata[i]));
+        (void)fprintf(stderr, "dodo run: through the cache: %s\n", shown);
+    }
 }
 
 static int run_mounts(Options *o, bool user, GPtrArray *dirs, char **argv)

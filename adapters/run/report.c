@@ -3,11 +3,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "adapters/totals.h"
 #include "base/parse.h"
+#include "base/printable.h"
 
 int report_make(void)
 {
@@ -29,10 +31,12 @@ static unsigned take_lines(FILE *in, bool files, ReadTotals *totals)
     char *line = NULL;
     size_t cap = 0;
     while (getline(&line, &cap, in) > 0) {
-        if (totals_add(totals, line))
+        if (totals_add(totals, line)) {
             count++;
-        else if (files)
-            (void)fprintf(stderr, "dodo run: %s", line);
+        } else if (files) {
+            line[strcspn(line, "\n")] = '\0';
+            (void)fprintf(stderr, "dodo run: %s\n", printable(line));
+        }
     }
     free(line);
     return count;
