@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 void lines_begin(Lines *l, const char *name, const char *text, size_t len)
 {
     static const char mark[3] = {'\xef', '\xbb', '\xbf'};
@@ -25,7 +27,9 @@ bool lines_is_space(char c)
 
 int lines_fail(const Lines *l, int r, const char *message, char *error, size_t error_cap)
 {
-    (void)snprintf(error, error_cap, "%s:%u: %s", l->name, l->number, message);
+    char name[LINES_NAME_MAX];
+    (void)snprintf(error, error_cap, "%s:%u: %s", printable_path(l->name, name, sizeof name),
+                   l->number, message);
     return r;
 }
 

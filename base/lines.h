@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { LINES_FILE_MAX = 65536, LINES_LINE_MAX = 5120 };
+/* So much of the end of a long name stands in an error, with what to do behind it. */
+enum { LINES_FILE_MAX = 65536, LINES_LINE_MAX = 5120, LINES_NAME_MAX = 200 };
 
 /* @line is the line now, trimmed, terminated. */
 typedef struct Lines {

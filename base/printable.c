@@ -57,6 +57,11 @@ char *printable(char *text)
     return text;
 }
 
+static bool is_inside(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
 char *printable_short(const char *text, char *buf, size_t cap)
 {
     static const char more[] = "...";
@@ -67,9 +72,24 @@ char *printable_short(const char *text, char *buf, size_t cap)
         return printable(buf);
     }
     size_t end = cap - sizeof more;
-    while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80)
+    while (end > 0 && is_inside(text[end]))
         end--; /* between characters */
     memcpy(buf, text, end);
     memcpy(buf + end, more, sizeof more);
+    return printable(buf);
+}
+
+char *printable_path(const char *path, char *buf, size_t cap)
+{
+    static const char more[] = "...";
+    const size_t len = strlen(path);
+    assert(cap >= sizeof more);
+    if (len < cap)
+        return printable_short(path, buf, cap);
+    const char *end = path + len - (cap - sizeof more);
+    while (is_inside(*end))
+        end++;
+    memcpy(buf, more, sizeof more - 1);
+    memcpy(buf + sizeof more - 1, end, strlen(end) + 1);
     return printable(buf);
 }

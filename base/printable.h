@@ -12,5 +12,7 @@ char *printable(char *text);
 /* As much of @text as there is room for, printable; "..." at its end says that there is more.
  * @cap: at least 4. Returns @buf. */
 char *printable_short(const char *text, char *buf, size_t cap);
+/* The same for the name of a file, of which the end says most: "..." stands in front of it. */
+char *printable_path(const char *path, char *buf, size_t cap);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/lines.h"
 #include "base/os.h"
+#include "base/printable.h"
 
 void text_file_wipe(TextFile *t)
 {
@@ -20,11 +21,17 @@ void text_file_wipe(TextFile *t)
     free(t->bytes);
 }
 
+static int say(const char *path, int r, char *error, size_t error_cap, const char *what)
+{
+    char name[LINES_NAME_MAX];
+    (void)snprintf(error, error_cap, "%s: %s", printable_path(path, name, sizeof name), what);
+    return r;
+}
+
 int text_file_fail(const char *path, int r, char *error, size_t error_cap)
 {
     char buf[128];
-    (void)snprintf(error, error_cap, "%s: %s", path, strerror_r(-r, buf, sizeof buf));
-    return r;
+    return say(path, r, error, error_cap, strerror_r(-r, buf, sizeof buf));
 }
 
 static int refuse(const char *path, int r, char *error, size_t error_cap, const char *why)
@@ -61,8 +68,7 @@ static int refuse_pipe(const char *path, int fd, char *error, size_t error_cap)
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode))
         return 0;
-    (void)snprintf(error, error_cap, "%s: a pipe, which can be read only once; give a file", path);
-    return -EINVAL;
+    return say(path, -EINVAL, error, error_cap, "a pipe, which can be read only once; give a file");
 }
 
 static int read_all(const char *path, int fd, TextFile *ret, char *error, size_t error_cap)
@@ -84,9 +90,10 @@ static int read_all(const char *path, int fd, TextFile *ret, char *error, size_t
         if (n > 0)
             ret->len += (size_t)n;
     }
-    (void)snprintf(error, error_cap, "%s: larger than %d bytes; is this the right file?", path,
+    char what[64];
+    (void)snprintf(what, sizeof what, "larger than %d bytes; is this the right file?",
                    LINES_FILE_MAX);
-    return -EFBIG;
+    return say(path, -EFBIG, error, error_cap, what);
 }
 
 int text_file_read(const char *path, TextFileCheck check, TextFile *ret, char *error,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/lines.h"
 #include "base/printable.h"
 #include "base/time.h"
 #include "tools/json_text.h"
@@ -56,7 +57,10 @@ int settings_list_line(void *list, const KeyLine *line, char *error, size_t cap)
 {
     SettingsList *l = list;
     if (conf_on_line(&l->reading, line, error, cap) != 0) {
-        g_ptr_array_add(l->faults, g_strdup_printf("%s:%u: %s", file_name(l, l->reading.file),
+        char name[LINES_NAME_MAX];
+        g_ptr_array_add(l->faults, g_strdup_printf("%s:%u: %s",
+                                                   printable_path(file_name(l, l->reading.file),
+                                                                  name, sizeof name),
                                                    line->number, error));
         *error = '\0';
     } else if (line->key) {

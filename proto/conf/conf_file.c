@@ -8,7 +8,10 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/lines.h"
 #include "base/os.h"
+#include "base/printable.h"
+#include "base/text_file.h"
 #include "proto/conf/conf.h"
 #include "proto/conf/defaults.h"
 
@@ -27,8 +30,9 @@ static bool is_config(const char *name)
 static int add_file(ConfFiles *f, const char *dir, const char *name, char *error, size_t cap)
 {
     if (f->count == CONF_FILES_MAX) {
-        (void)snprintf(error, cap, "%s: more than %d files: join some of them", dir,
-                       CONF_FILES_MAX - 1);
+        char shown[LINES_NAME_MAX];
+        (void)snprintf(error, cap, "%s: more than %d files: join some of them",
+                       printable_path(dir, shown, sizeof shown), CONF_FILES_MAX - 1);
         return -E2BIG;
     }
     if (asprintf(&f->paths[f->count], "%s/%s", dir, name) < 0)
@@ -87,7 +91,7 @@ int conf_files_find(const char *path, ConfFiles *ret, char *error, size_t cap)
     if (ret->paths[0] && asprintf(&dir, "%s.d", name) >= 0)
         res = add_all(ret, dir, error, cap);
     if (res < 0 && res != -E2BIG) {
-        (void)snprintf(error, cap, "%s.d: %s", name, strerror(-res));
+        (void)text_file_fail(dir ? dir : name, res, error, cap);
         res = advise(res, "make it a directory of files, or remove it", error, cap);
     }
     if (res == 0)

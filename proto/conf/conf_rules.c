@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "base/lines.h"
+#include "base/printable.h"
 #include "proto/conf/conf.h"
 #include "proto/conf/defaults.h"
 
@@ -97,7 +99,9 @@ static const ConfSeen *later(const ConfSeen *a, const ConfSeen *b)
 /* "FILE:LINE: " at the front of @error; its length. */
 static size_t name_place(const ConfReading *r, const ConfSeen *at, char *error, size_t cap)
 {
-    const int n = snprintf(error, cap, "%s:%u: ", r->names[at->file], at->line);
+    char name[LINES_NAME_MAX];
+    const int n = snprintf(
+        error, cap, "%s:%u: ", printable_path(r->names[at->file], name, sizeof name), at->line);
     return n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1;
 }
 

@@ -105,7 +105,7 @@ class Check(Case):
         self.check(0)
         odd = os.path.join(self.work, 'none "of\\ this\tname')
         told = self.check(1, '--json', '--config', odd)
-        self.assert_fault(told, 'config', odd + ': No such file')
+        self.assert_fault(told, 'config', odd.replace('\t', '?') + ': No such file')
         self.assertEqual([told[name][0][0] for name in ('key', 'manager', 'hosts')], ['unknown'] * 3)
 
     def test_environment(self):

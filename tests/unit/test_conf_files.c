@@ -127,6 +127,28 @@ CASE(directory__below_a_file)
     assert_error("file/dodo.conf", ": Not a directory; give the right file");
 }
 
+/* What to do is there for a file deep in the tree, too. */
+CASE(mistakes__in_a_file_with_a_long_path)
+{
+    char path[700] = "";
+    (void)snprintf(path, sizeof path, "%s/", dir.path);
+    while (strlen(path) < 600)
+        (void)strcat(path, "./");
+    (void)strcat(path, "dodo.conf");
+    tmpdir_text(&dir, "dodo.conf", "[imd]\nbeat = 9s\n\nnicer = 1\n");
+    *error = '\0';
+    assert_int_equal(conf_file_read(path, CONF_IMD, NULL, NULL, error, sizeof error), -EINVAL);
+    assert_memory_equal(error, "...", 3);
+    assert_non_null(
+        strstr(error, "./dodo.conf:4: unknown key \"nicer\" in [imd]; see dodo.conf(5)"));
+    tmpdir_text(&dir, "dodo.conf", "[imd]\nbeat = 9s\n");
+    assert_int_equal(conf_file_read(path, CONF_IMD, NULL, NULL, error, sizeof error), -EINVAL);
+    assert_non_null(strstr(error, "./dodo.conf:2: [imd] beat = 9s must be at most half of"));
+    (void)strcat(path, "/x");
+    assert_int_equal(conf_file_read(path, CONF_IMD, NULL, NULL, error, sizeof error), -ENOTDIR);
+    assert_non_null(strstr(error, "./dodo.conf/x: Not a directory; give the right file"));
+}
+
 CASE(files__that_are_none)
 {
     char path[256];

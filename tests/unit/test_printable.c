@@ -79,3 +79,20 @@ TEST(short__cuts_between_characters)
                  8, "ab\xc3\xa9...");
     assert_short("\x80\x80\x80\x80\x80\x80\x80\x80\x80", 8, "...");
 }
+
+static void assert_path(const char *path, size_t cap, const char *want)
+{
+    char buf[64];
+    assert_ptr_equal(printable_path(path, buf, cap), buf);
+    assert_string_equal(buf, want);
+}
+
+TEST(path__keeps_its_end)
+{
+    assert_path("/a/b.cf", 8, "/a/b.cf");
+    assert_path("/a/bc.cf", 8, "...c.cf");
+    assert_path("/a/bc.cf", 4, "...");
+    assert_path("/a/b/c\xc3\xa9xyz", 8, "...xyz");
+    assert_path("/a/b/\x1b[xyz", 8, "...[xyz");
+    assert_path("", 4, "");
+}
