@@ -53,8 +53,11 @@ bool log_wanted(int level)
     return hooked || level <= log_stderr;
 }
 
-void log_line(int level, const char *text)
+void log_line(int level, const char *said)
 {
+    char text[1024];
+    (void)snprintf(text, sizeof text, "%s", said);
+    (void)printable(text); /* names of files stay in their line */
     if (level <= log_stderr)
         (void)dprintf(STDERR_FILENO, "dodo %s: %s\n", level_names[level], text);
     (void)pthread_mutex_lock(&log_lock);

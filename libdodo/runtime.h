@@ -42,7 +42,7 @@ void reason_set_copy(const char *text);
 const char *reason_get(void);
 
 /* The log: DODO_LOG's stderr, and the user's hook. */
-void log_line(int level, const char *text);
+void log_line(int level, const char *said);
 bool log_wanted(int level); /* does anybody read it? */
 void log_set(void (*fn)(void *ctx, int level, const char *text), void *ctx);
 void log_environment(void);

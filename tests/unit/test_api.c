@@ -102,13 +102,24 @@ TEST(mopen__no_manager_is_no_memory)
     assert_non_null(strstr(dodo_last_error(), "DODO_MANAGER"));
 }
 
+static char logged[1024];
+
+static void on_line(void *ctx, int level, const char *text)
+{
+    (void)ctx, (void)level;
+    (void)snprintf(logged, sizeof logged, "%s", text);
+}
+
 /* Programs print it to a terminal. */
 TEST(last_error__is_printable)
 {
     assert_int_equal(dodo_shutdown(), 0);
+    dodo_set_log(on_line, NULL);
     assert_int_equal(setenv("DODO_MANAGER", "a\x1b[31m b", 1), 0);
     assert_fails(mopen(4096, fd, 0), ENOMEM);
     assert_non_null(strstr(dodo_last_error(), "DODO_MANAGER=a?[31m b: expected"));
+    assert_non_null(strstr(logged, "start_failed reason=\"DODO_MANAGER=a?[31m b: expected"));
+    dodo_set_log(NULL, NULL);
     assert_int_equal(unsetenv("DODO_MANAGER"), 0);
 }
 
