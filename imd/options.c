@@ -109,7 +109,7 @@ static int check_raw(const ImdOptions *o, char *error)
     if (!imd_options_raw(o))
         return 0;
     if (!o->interface || !interface_name_good(o->interface))
-        return missing("--interface NAME, as --transport is raw", "[dodo] interface", error);
+        return missing("With --transport raw, --interface NAME", "[dodo] interface", error);
     if (o->common.key || o->common.insecure)
         return 0;
     (void)snprintf(error, CONFIG_ERROR_MAX,

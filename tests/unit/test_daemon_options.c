@@ -443,6 +443,9 @@ CASE(imd_check__what_is_needed)
          "to 65535: choose another"},
         {"--manager 127.0.0.1 --listen 127.0.0.1",
          "--pool SIZE is needed, here or as [imd] pool in the config file"},
+        {"--manager 127.0.0.1 --pool 1M --transport raw",
+         "With --transport raw, --interface NAME is needed, here or as [dodo] interface in the "
+         "config file"},
         {"--manager ::1 --listen 127.0.0.1 --pool 1M",
          "--manager and --listen must both be IPv4 or both IPv6 addresses"},
         {"--manager 127.0.0.1 --listen 127.0.0.1 --pool 1M --threads 9",
