@@ -70,9 +70,8 @@ static int print(const char text[CLUSTER_KEY_LINE])
                       "%s: warning: others can read the file that this goes to; better: "
                       "dodo keygen FILE\n",
                       program.name);
-    return fwrite(text, CLUSTER_KEY_LINE, 1, stdout) == 1 && fflush(stdout) == 0
-               ? EXIT_SUCCESS
-               : start_failed(&program, EXIT_START, "cannot write to the standard output");
+    (void)fwrite(text, CLUSTER_KEY_LINE, 1, stdout); /* main() sees whether it came through */
+    return EXIT_SUCCESS;
 }
 
 static int run(int argc, char **argv)
