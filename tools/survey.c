@@ -65,7 +65,8 @@ static int read_file(Survey *s, const char *name, SurveyLosses *sum, char *error
     int res = f ? survey_read(s, f, &l) : -errno;
     if (f && !standard)
         (void)fclose(f);
-    g_autofree char *shown = printable(g_strdup(name));
+    char shown[256];
+    (void)printable_path(name, shown, sizeof shown);
     if (res < 0)
         (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", shown, strerror(-res));
     tell_losses(shown, &l);
