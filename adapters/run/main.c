@@ -189,6 +189,21 @@ static bool take_words(Options *o, int *argc, char ***argv, char error[CONFIG_ER
     return known && *argc >= 2;
 }
 
+/* @argv is the program's. */
+static int start(Options *o, char **argv)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    g_autoptr(GPtrArray) dirs =
+        targets_choose(o->dirs, argv + 1, o->mount.min_bytes, error, sizeof error);
+    if (!dirs)
+        return start_failed(&program, EXIT_OURS, error);
+    start_tell_library(&o->common);
+    if (!o->check)
+        return run(o, dirs, argv);
+    return check_program(&o->mount, o->how, dirs, o->dirs != NULL, argv[0]) ? EXIT_SUCCESS
+                                                                            : EXIT_FAILURE;
+}
+
 __attribute__((visibility("default"))) int dodo_run_main(int argc, char **argv);
 int dodo_run_main(int argc, char **argv)
 {
@@ -201,18 +216,11 @@ int dodo_run_main(int argc, char **argv)
     enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
     if (outcome == CONFIG_OK && !take_words(&o, &argc, &argv, error))
         outcome = CONFIG_USAGE;
-    if (outcome == CONFIG_DONE)
-        return EXIT_SUCCESS;
-    if (outcome != CONFIG_OK)
-        return start_config_failed(&program, outcome, error), EXIT_OURS;
-    g_autoptr(GPtrArray) dirs =
-        targets_choose(o.dirs, argv + 2, o.mount.min_bytes, error, sizeof error);
-    if (!dirs)
-        return start_failed(&program, EXIT_OURS, error);
-    start_tell_library(&o.common);
-    int status = !o.check ? run(&o, dirs, argv + 1)
-                 : check_program(&o.mount, o.how, dirs, o.dirs != NULL, argv[1]) ? EXIT_SUCCESS
-                                                                                 : EXIT_FAILURE;
+    int status = EXIT_SUCCESS;
+    if (outcome == CONFIG_OK)
+        status = start(&o, argv + 1);
+    else if (start_config_failed(&program, outcome, error) != EXIT_SUCCESS)
+        status = EXIT_OURS;
     config_clear(&program, &o);
     return status;
 }
