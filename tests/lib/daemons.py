@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-CMD, IMD, DODO = (*sys.argv[1:4], None)[:3]
+CMD, IMD, DODO = (*map(os.path.abspath, sys.argv[1:4]), None)[:3]
 PATIENCE = 150  # seconds that anything may take, on a busy machine too
 
 
