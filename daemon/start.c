@@ -82,12 +82,17 @@ int start_as_user_without(const CommonOptions *o, const gid_t *groups, size_t co
         drop_groups(groups, count);
         return 0;
     }
+    char shown[100];
+    (void)printable_short(o->user, shown, sizeof shown);
     int res = !user ? -ENOENT : geteuid() != 0 ? -EPERM : become(user, groups, count);
     if (res == -ENOENT)
-        (void)snprintf(error, CONFIG_ERROR_MAX, "--user %s: there is no such user", o->user);
+        (void)snprintf(
+            error, CONFIG_ERROR_MAX,
+            "--user %s: there is no such user; make it, or give another, here or as [daemon] user",
+            shown);
     else if (res < 0)
         (void)snprintf(error, CONFIG_ERROR_MAX, "--user %s: %s; only root can become another user",
-                       o->user, strerror(-res));
+                       shown, strerror(-res));
     return res;
 }
 

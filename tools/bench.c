@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "base/printable.h"
 #include "base/time.h"
 #include "daemon/start.h"
 #include "tools/command.h"
@@ -90,17 +91,17 @@ static void options_init(BenchOptions *o)
 static int options_judge(BenchOptions *o, char *error)
 {
     BenchLayout layout = {o->area_bytes, o->region_bytes};
-    char text[32];
+    char text[32], shown[100];
     if (!o->write)
         o->read = true;
     if (bench_sizes_parse(o->size, &o->sizes) < 0)
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "--size %s: expected up to %u sizes such as 8K or 4K,8K,1M, from 1 B to %s",
-                       o->size, (unsigned)BENCH_SIZES_MAX,
+                       printable_short(o->size, shown, sizeof shown), (unsigned)BENCH_SIZES_MAX,
                        format_size(BENCH_CALL_MAX, text, sizeof text));
     else if (bench_pattern_parse(o->pattern_name, &o->pattern) < 0)
         (void)snprintf(error, CONFIG_ERROR_MAX, "--pattern %s: expected sequential or random",
-                       o->pattern_name);
+                       printable_short(o->pattern_name, shown, sizeof shown));
     else if (o->file && o->write)
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "--file is only read: leave --write or --file away");

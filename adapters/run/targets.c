@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "adapters/paths.h"
+#include "base/printable.h"
 
 /* A mount over these would hide what the program and the kernel need. */
 static gboolean is_refused(const char *dir)
@@ -57,11 +58,14 @@ static char *directory_of(const char *argument, uint64_t min_bytes)
 static gboolean add_given(GPtrArray *targets, const char *given, char *error, size_t cap)
 {
     struct stat st;
-    char *path = realpath(given, NULL);
+    char *path = realpath(given, NULL), shown[200];
     if (!path || stat(path, &st) < 0) {
-        (void)g_snprintf(error, (gulong)cap, "--dir %s: %s", given, strerror(errno));
+        const char *why = strerror(errno);
+        (void)g_snprintf(error, (gulong)cap, "--dir %s: %s",
+                         printable_path(given, shown, sizeof shown), why);
     } else if (!S_ISDIR(st.st_mode) || is_refused(path)) {
-        (void)g_snprintf(error, (gulong)cap, "--dir %s: %s", given,
+        (void)g_snprintf(error, (gulong)cap, "--dir %s: %s",
+                         printable_path(given, shown, sizeof shown),
                          S_ISDIR(st.st_mode) ? "the system needs it as it is: name one below"
                                              : "is no directory");
     } else {
