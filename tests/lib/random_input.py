@@ -100,13 +100,18 @@ class ConfFiles:
         """The path of a configuration in the directory, which is the current one."""
         names = [b'c.conf'] * 12 + [b'caf\xc3\xa9', b'a b', b'\x1b[31m', b'n\xffn', b'%s', b'l\nm', b'z' * 200]
         path = os.path.join(fields(directory), self.rng.choice(names))
+        self.put_all(path)
+        return path
+
+    def put_all(self, path):
+        """The file, and at times others beside it."""
         self.put(path)
         more = path + b'.d'
         if self.rng.random() < 0.7:
-            return path
+            return
         if self.rng.random() < 0.05:
             self.put(more)
-            return path
+            return
         os.mkdir(more)
         for name in self.rng.sample([b'1.conf', b'2.conf', b'.3.conf', b'4.conf~', b'\xff.conf', b'\x1b[0m.conf'], 3):
             self.put(os.path.join(more, name))
@@ -114,7 +119,6 @@ class ConfFiles:
             for number in range(64):
                 with open(os.path.join(more, b'many%d.conf' % number), 'wb'):
                     pass
-        return path
 
 
 VALUES = {'TIME': TIMES[:4], 'SIZE': SIZES[:3], 'N': COUNTS, 'X': ['0.3', '1', '2.5'], 'LEVEL': ['warn', 'error', 'debug'],

@@ -10,10 +10,12 @@ import os
 import random
 import re
 import resource
+import select
 import shutil
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -23,6 +25,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../
 from daemons import CMD, DODO, IMD, PATIENCE, Case
 from random_input import ODD, CommandLines, ConfFiles, fields
 
+OTHERS = [os.path.abspath(path) for path in sys.argv[4:]]
 SEED = os.environ.get('EDGES_SEED', '1')
 FIRST, LAST = (int(n) for n in os.environ.get('EDGES_CASES', '1..200').split('..'))
 SHOW = os.environ.get('EDGES_SHOW')
@@ -105,10 +108,11 @@ class Edges(Case):
     def setUp(self):
         super().setUp()
         self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.work)
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith('DODO_')}
         self.environment.update(HOME=self.work, TMPDIR=self.work, LC_ALL='C.UTF-8', RES_OPTIONS='timeout:1 attempts:1')
         self.helps, self.tally = {}, {}
-        self.programs_of = {os.path.basename(path): [path] for path in (CMD, IMD, *map(os.path.abspath, sys.argv[4:]))}
+        self.programs_of = {os.path.basename(path): [path] for path in (CMD, IMD, *OTHERS)}
         commands = self.output_of([DODO, '--help']).split('Commands:\n')[1].split('\n\n')[0]
         self.programs_of.update({line.split()[0]: [DODO, line.split()[0]] for line in commands.splitlines()})
         for name in ('mount', 'run'):  # they are programs of their own, of another package
@@ -254,6 +258,47 @@ class Edges(Case):
         spent = resource.getrusage(resource.RUSAGE_CHILDREN)
         print('seed %s, cases %d to %d: %d programs, %.1f s of processor time; (program, faults): files read %s' %
               (SEED, FIRST, LAST, len(self.programs_of), spent.ru_utime + spent.ru_stime, self.tally))
+
+    # ---- SIGHUP
+
+    def reload(self, daemon, count):
+        """The line of its log that says what came of it, the @count-th of its kind."""
+        daemon.process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline and daemon.process.poll() is None:
+            told = re.findall(r' ((?:not_)?reloaded [^\n]*)\n', daemon.said())
+            if len(told) == count:
+                return told[-1]
+            select.select([], [], [], 0.01)
+        raise AssertionError('it does not reload: %s' % daemon.said()[-2000:])
+
+    def try_reloads(self, name, *command):
+        conf = ConfFiles(random.Random('%s/%s' % (SEED, name)), self.keys)
+        path = os.path.join(self.work, 'c.conf')
+        self.write(path, '')
+        daemon = self.start(*command, '--config', path, '--log-level', 'info')
+        daemon.says(r'ready: (listen=\S+)')
+        for count in range(1, (LAST - FIRST) // 10 + 2):
+            subprocess.run(['rm', '-rf', path, path + '.d'], check=True)
+            conf.put_all(fields(path))
+            listed = self.run_once('config', [DODO, 'config', '--config', path])
+            told = self.reload(daemon, count)
+            with self.subTest(daemon=name, reload=count, seed=SEED):
+                faults = [line[len('dodo config: '):] for line in listed.err.splitlines()]
+                if name == 'imd' and 'Permission denied' in told:
+                    pass  # it is confined, and may not read /dev any more
+                elif faults:
+                    self.assertEqual(told, 'not_reloaded error="%s"' % faults[0])
+                else:
+                    self.assertNotIn(path, told)
+        self.assertEqual(daemon.end(), 0, daemon.said())
+
+    def test_reloads_of_cmd(self):
+        """A wrong file is refused, and the daemon goes on."""
+        self.try_reloads('cmd', CMD, '--listen', '127.0.0.1:0')
+
+    def test_reloads_of_imd(self):
+        self.try_reloads('imd', IMD, '--listen', '127.0.0.1:0', '--manager', '127.0.0.1:9', '--pool', '1M')
 
     def test_output_is_lost(self):
         """Nobody takes a short answer for a whole one."""
