@@ -14,6 +14,8 @@ enum {
     SYNC_END
 };
 
+enum { KEPT_TOGETHER = 4 /* pieces of a copy for the next run: several go beside each other */ };
+
 /* ---- durability ----------------------------------------------------------------------------- */
 
 static void file_sync_begin(Cache *c, CacheCall *call, uint64_t now_ns)
@@ -141,14 +143,13 @@ static bool open_remote(Cache *c, CacheCall *call, uint64_t now_ns)
     return false;
 }
 
-/* The next piece from call->at on, an index here; NULL: there is none, or no remote memory. */
-static Piece *piece_next(CacheCall *call)
+/* The next piece from *@at on, an index here; NULL: there is none, or no remote memory. */
+static Piece *piece_next(const Region *r, uint64_t *at)
 {
-    const Region *r = call->region;
-    for (; r->remote_state == REMOTE_OPEN && call->at < r->leaf_count * LEAF_PIECES; call->at++) {
-        Piece *p = piece_find(r, call->at);
-        if (!r->leaves[call->at / LEAF_PIECES])
-            call->at |= LEAF_PIECES - 1;
+    for (; r->remote_state == REMOTE_OPEN && *at < r->leaf_count * LEAF_PIECES; (*at)++) {
+        Piece *p = piece_find(r, *at);
+        if (!r->leaves[*at / LEAF_PIECES])
+            *at |= LEAF_PIECES - 1;
         else if (p && !p->writer && !p->direct)
             return p;
     }
@@ -166,7 +167,7 @@ static bool clone_begin(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
 
 static bool clone_all(Cache *c, CacheCall *call, uint64_t now_ns)
 {
-    for (Piece *p; (p = piece_next(call)); call->at++) {
+    for (Piece *p; (p = piece_next(call->region, &call->at)); call->at++) {
         if (piece_no_clone(p)) {
             call_block(c, call, TIME_NEVER);
             return false;
@@ -186,21 +187,46 @@ static bool keep_covers(const Cache *c, const Piece *p)
     return ledger_covers(&l, clone_ns(p->region, p->len));
 }
 
+/* The next piece of a region that is retained and is not in remote memory; NULL: there is none, or
+ * too little time for it. */
+static Piece *keep_next(const Cache *c, const Region *r, uint64_t *at, uint64_t now_ns)
+{
+    const unsigned kept = DODO_RETAIN | DODO_RDONLY;
+    Piece *p = NULL;
+    if ((r->flags & kept) != kept)
+        return NULL;
+    while ((p = piece_next(r, at)) && (piece_no_clone(p) || !clone_is_due(c, p, now_ns)))
+        (*at)++;
+    return p && keep_covers(c, p) ? p : NULL;
+}
+
 /* A region that is retained is closed: what is here is in remote memory for the next run, too. */
 static bool keep(Cache *c, CacheCall *call, uint64_t now_ns)
 {
-    const unsigned kept = DODO_RETAIN | DODO_RDONLY;
-    if ((call->region->flags & kept) != kept)
-        return true;
-    for (Piece *p; (p = piece_next(call)); call->at++) {
-        if (piece_no_clone(p) || !clone_is_due(c, p, now_ns))
-            continue;
-        if (!keep_covers(c, p))
-            break;
+    for (Piece *p; (p = keep_next(c, call->region, &call->at, now_ns)); call->at++)
         if (clone_begin(c, call, p, now_ns))
             return false;
-    }
     return true;
+}
+
+bool cache_keep_take(Cache *c, int rd, uint64_t *at, CacheJob *job, uint64_t now_ns)
+{
+    bool taken = false;
+    cache_enter(c);
+    Region *r = region_find(c, rd);
+    bool alone = r && clone_ns(r, c->cfg.piece_bytes) == 0; /* nobody knows what it takes */
+    if (!r || r->closing || (alone && c->keeping))
+        r = NULL;
+    for (Piece *p; !taken && r && (p = keep_next(c, r, at, now_ns)); (*at)++)
+        taken = clone_out(c, job, p, KEPT_TOGETHER, false, now_ns);
+    if (taken) {
+        c->keeping++;
+        job->keeps = true;
+        job->keeps_ns = clone_ns(r, job->len);
+        c->kept_ns += job->keeps_ns;
+    }
+    cache_unlock(c);
+    return taken;
 }
 
 static void remote_close_begin(Cache *c, CacheCall *call, uint64_t now_ns)

@@ -162,6 +162,8 @@ struct CacheJob {
     struct Region *region;
     uint64_t first, pieces; /* of the region; 0: the caller's buffer */
     uint64_t start_ns, sync_failures;
+    bool keeps;              /* a copy for the next run, */
+    uint64_t keeps_ns;       /* which was to take so long */
     uint64_t fill_busy_ns;   /* noted: how long parts were being read when it began (fill.h) */
     bool evict, ahead, held; /* held: by the kernel */
     bool noted, drive; /* of a call, and it says what fills cost; it reads an expensive file */
@@ -192,6 +194,10 @@ typedef struct CacheResult {
 bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns);
 /* A further job, which may be carried out beside @first. False: there is none. */
 bool cache_background_more(Cache *c, const CacheJob *first, CacheJob *job, uint64_t now_ns);
+/* A copy of what is local of a region that is retained, for the next run, before its cclose or the
+ * end of the process. *@at: 0 at first. Several may be carried out beside each other. False: there
+ * is none, or it would take more of this run than it may. */
+bool cache_keep_take(Cache *c, int rd, uint64_t *at, CacheJob *job, uint64_t now_ns);
 /* A shell that carries out a CLONE copies the bytes before it asks a host. From then on the program
  * may write there, however long the host takes. The file may not be written until the job is over:
  * what the host gets must not be older. */

@@ -212,6 +212,7 @@ struct Cache {
     unsigned traces_count, traces_asking;
     uint64_t trace_bytes; /* of their lists */
     uint64_t kept_ns;     /* what copies for the next run took at the end of this one */
+    unsigned keeping;     /* jobs that make them */
     struct manage_stats stats;
 
     unsigned lane_count, lanes_given;

@@ -89,6 +89,20 @@ void manage_carry_out_beside(Manage *m, CacheJob *jobs, unsigned count)
         free(copies[i].iov_base);
 }
 
+void manage_keep(Manage *m, int rd)
+{
+    CLEANUP_FREE CacheJob *jobs = calloc(JOBS_BESIDE, sizeof *jobs);
+    uint64_t at = 0;
+    unsigned count = jobs != NULL;
+    while (count > 0) {
+        count = 0;
+        while (count < JOBS_BESIDE && cache_keep_take(m->cache, rd, &at, &jobs[count], os_now_ns()))
+            count++;
+        if (count > 0)
+            manage_carry_out_beside(m, jobs, count);
+    }
+}
+
 void manage_run(Manage *m, ManageCall *e)
 {
     while (e->call.need != CACHE_OVER) {

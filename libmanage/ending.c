@@ -61,6 +61,7 @@ static void at_exit_retain(void)
         return;
     (void)pthread_mutex_unlock(&m->lock);
     for (int rd = -1; (rd = cache_region_next(m->cache, rd)) >= 0;) {
+        manage_keep(m, rd);
         manage_call_init(&e);
         cache_retain_start(&e.call, m->cache, rd, EXIT_DEADLINE_MS * NS_PER_MS, os_now_ns());
         manage_run(m, &e);

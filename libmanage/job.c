@@ -168,6 +168,10 @@ static int write_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_
 static void clone_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
 {
     Region *r = job->region;
+    if (job->keeps) {
+        c->keeping--;
+        c->kept_ns = sub_u64(c->kept_ns + result->ns, job->keeps_ns);
+    }
     if (result->remote_error) {
         remote_lost(c, r, now_ns);
         return;

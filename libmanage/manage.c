@@ -169,6 +169,7 @@ int dodo_cclose(int rd)
     Entry e;
     if (!begin(&e, NAME_CCLOSE))
         return (int)leave(&e, -1, EINVAL);
+    manage_keep(e.m, rd);
     cache_close_start(&e.call.call, manage_cache(e.m), rd, os_now_ns());
     return (int)finish(&e);
 }

@@ -34,6 +34,9 @@ typedef struct ManageLane {
 const ManageLane *manage_lane(Manage *m);
 /* Runs a call that was begun to its end. */
 void manage_run(Manage *m, ManageCall *e);
+/* Before the region's cclose or the end of the process: what it has here goes to remote memory, if
+ * it is retained. */
+void manage_keep(Manage *m, int rd);
 void manage_call_init(ManageCall *e);
 void manage_call_deinit(ManageCall *e);
 /* 0, or -EBUSY: there is a cache already. */

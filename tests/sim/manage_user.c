@@ -328,6 +328,11 @@ static bool work_take(User *u, UserThread *t)
             manage_cover(u->m, MANAGE_COVER_BESIDE);
             return true;
         }
+    uint64_t at = 0;
+    int rd = (int)sim_rng_below(&u->rng, USER_CALLERS_MAX);
+    if (sim_rng_chance(&u->rng, 20000) && /* as before a close */
+        cache_keep_take(u->cache, rd, &at, &t->work, user_now(u)))
+        return true;
     return cache_background_take(u->cache, &t->work, user_now(u));
 }
 

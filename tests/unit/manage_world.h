@@ -734,8 +734,18 @@ static const CacheJob *job_beside(const World *w, const WorldBackground *b)
     return NULL;
 }
 
+/* As before a close, at any time. */
+static bool keep_take(World *w, WorldBackground *b)
+{
+    uint64_t at = 0;
+    int rd = (int)sim_rng_below(&w->rng, WORLD_REGIONS + 1);
+    return cache_keep_take(w->cache, rd, &at, &b->cache, w->now_ns);
+}
+
 static bool background_take(World *w, WorldBackground *b)
 {
+    if (sim_rng_chance(&w->rng, 20000) && keep_take(w, b))
+        return true;
     const CacheJob *first = job_beside(w, b);
     if (!first || sim_rng_chance(&w->rng, 100000))
         return cache_background_take(w->cache, &b->cache, w->now_ns);

@@ -358,6 +358,47 @@ TEST(close__copies_for_the_next_run_within_its_share)
     cache_free(c);
 }
 
+/* The same beforehand, several beside each other. */
+TEST(keep__copies_go_beside_each_other_within_its_share)
+{
+    int rd;
+    CacheConfig cfg;
+    CacheJob jobs[PIECES];
+    uint64_t at = 0;
+    unsigned most = 0;
+    Cache *c = with_reads(&cfg, DODO_RETAIN | DODO_RDONLY, 30, &rd);
+    for (unsigned n = 1; n > 0; most = n > most ? n : most) {
+        for (n = 0; n < PIECES && cache_keep_take(c, rd, &at, &jobs[n], w.now_ns);)
+            n++;
+        assert_true(n <= 1 || w.did[CACHE_CLONE] > 1); /* it is known what one takes */
+        for (unsigned i = 0; i < n; i++) {
+            CacheResult result = carry_out(&jobs[i]);
+            assert_int_equal(jobs[i].kind, CACHE_CLONE);
+            cache_background_done(c, &jobs[i], &result, w.now_ns);
+        }
+    }
+    assert_true(most > 1);
+    assert_in_range(w.did[CACHE_CLONE], 4, 9);
+    assert_int_equal(do_close(c, rd), 0); /* which goes on */
+    assert_int_equal(w.did[CACHE_CLONE], 9);
+    cache_free(c);
+}
+
+TEST(keep__copies_nothing_that_is_not_retained)
+{
+    static const unsigned flags[] = {DODO_RDONLY, DODO_RETAIN};
+    for (unsigned i = 0; i < 2; i++) {
+        int rd;
+        CacheConfig cfg;
+        CacheJob job;
+        uint64_t at = 0;
+        Cache *c = with_reads(&cfg, flags[i], 30, &rd);
+        assert_false(cache_keep_take(c, rd, &at, &job, w.now_ns));
+        assert_false(cache_keep_take(c, rd + 1, &at, &job, w.now_ns)); /* there is none */
+        cache_free(c);
+    }
+}
+
 TEST(retain__copies_for_the_next_run_too)
 {
     int rd;
