@@ -43,13 +43,12 @@ static enum Plan plan_of(Cache *c, const Piece *p, uint64_t now_ns)
     return plan;
 }
 
-/* The background makes room before a call needs it, from half of the low water up to it: copies
- * that are made together are cheaper. If victims need no write and no copy, the calls evict them
- * themselves. */
+/* The background makes room before a call needs it. If victims need no write and no copy, the calls
+ * evict them themselves. */
 static void room_left(Cache *c, uint64_t bytes)
 {
     if (c->drops < DROPS_ENOUGH &&
-        c->cfg.limit_bytes - c->used_bytes - bytes < c->cfg.low_water_bytes / 2)
+        c->cfg.limit_bytes - c->used_bytes - bytes < c->cfg.low_water_bytes)
         background_wake(c);
 }
 

@@ -260,7 +260,7 @@ TEST(background__is_reported_until_somebody_is_there)
     cache_config_init(&cfg, BYTES);
     cfg.piece_bytes = PIECE;
     cfg.remote = false;
-    cfg.low_water_bytes = 2 * BYTES; /* each piece is one too many */
+    cfg.low_water_bytes = BYTES; /* each piece is one too many */
     cache = cache_new(&cfg, &(CacheHooks){.wake_background = wake_background});
     assert_non_null(cache);
     rd = cache_open(cache, BYTES, BYTES, file, 0);
@@ -276,30 +276,6 @@ TEST(background__is_reported_until_somebody_is_there)
         cache_write_start(&call, cache, rd, (off_t)i * PIECE, buf, PIECE, 0);
         assert_int_equal(go_on(&call), CACHE_OVER);
         assert_int_equal(told, 3);
-    }
-    cache = cache_free(cache);
-}
-
-/* It makes room in one go, from half of the low water on. */
-TEST(background__is_woken_at_half_of_the_low_water)
-{
-    static uint8_t buf[PIECE];
-    CacheConfig cfg;
-    CacheCall call;
-    enum { PIECES = 16, LOW = 8 };
-    cache_config_init(&cfg, PIECES * PIECE);
-    cfg.piece_bytes = PIECE;
-    cfg.remote = false;
-    cfg.low_water_bytes = LOW * PIECE;
-    cache = cache_new(&cfg, &(CacheHooks){.wake_background = wake_background});
-    assert_non_null(cache);
-    rd = cache_open(cache, PIECES * PIECE, PIECES * PIECE, file, 0);
-    somebody = true;
-    told = 0;
-    for (unsigned i = 0; i < PIECES; i++) {
-        cache_write_start(&call, cache, rd, (off_t)i * PIECE, buf, PIECE, 0);
-        assert_int_equal(go_on(&call), CACHE_OVER);
-        assert_int_equal(told > 0, PIECES - (i + 1) < LOW / 2);
     }
     cache = cache_free(cache);
 }
