@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 void json_add(Json *j, const char *format, ...)
 {
     va_list args;
@@ -28,11 +30,12 @@ static void add_bytes(Json *j, const char *bytes, size_t len)
     j->buf[j->at] = '\0';
 }
 
+/* Characters that need no escape. */
 static size_t plain_bytes(const char *text)
 {
-    size_t len = 0;
-    while (text[len] >= ' ' && text[len] <= '~' && !strchr("\"\\<>&'", text[len]))
-        len++;
+    size_t len = 0, next;
+    while (!strchr("\"\\<>&'", text[len]) && (next = printable_character(text + len)) > 0)
+        len += next;
     return len;
 }
 
@@ -43,8 +46,9 @@ void json_string(Json *j, const char *text)
         size_t plain = plain_bytes(text);
         add_bytes(j, text, plain);
         text += plain;
-        if (*text)
-            json_add(j, "\\u%04x", (unsigned char)*text++);
+        if (*text) /* a byte that is no character is told as one that is not known */
+            json_add(j, "\\u%04x", (*text & 0x80) ? 0xfffd : (unsigned)*text);
+        text += *text != '\0';
     }
     add_bytes(j, "\"", 1);
 }

@@ -29,9 +29,9 @@ static bool second_good(unsigned char first, unsigned char second)
     }
 }
 
-/* How many bytes the character has; 0: it is none, or a control character. */
-static size_t character(const unsigned char *c)
+size_t printable_character(const char *text)
 {
+    const unsigned char *c = (const unsigned char *)text;
     if (*c < 0x80)
         return *c >= ' ' && *c != 0x7f;
     const size_t len = within(*c, 0xc2, 0xdf)   ? 2
@@ -49,7 +49,7 @@ static size_t character(const unsigned char *c)
 char *printable(char *text)
 {
     for (char *c = text; *c;) {
-        const size_t len = character((const unsigned char *)c);
+        const size_t len = printable_character(c);
         if (len == 0)
             *c = '?';
         c += len > 0 ? len : 1;

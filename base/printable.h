@@ -6,6 +6,9 @@
 
 #include <stddef.h>
 
+/* How many bytes the character of UTF-8 at @text has; 0: there is none, or one that steers a
+ * terminal. */
+size_t printable_character(const char *text);
 /* What steers a terminal (control characters, a newline too), and what is not UTF-8, becomes '?',
  * byte by byte. Returns @text. */
 char *printable(char *text);

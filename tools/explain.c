@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "proto/conf/defaults.h"
 #include "daemon/start.h"
 #include "tools/client.h"
@@ -26,7 +27,7 @@ static const ConfigProgram program = {
 typedef struct Text {
     size_t len, total;
     uint32_t version;
-    uint8_t bytes[EXPLAIN_MAX];
+    uint8_t bytes[EXPLAIN_MAX + 1]; /* with a zero at the end, for printing */
 } Text;
 
 /* The page that follows what there is. 0; 1 when it is of another text; -errno. */
@@ -39,7 +40,7 @@ static int fetch_page(ToolClient *c, Text *t, char *error)
     if (res < 0)
         return res;
     if (wire_explain_reply_decode(c->request.answer, c->request.answer_len, &page) != 0 ||
-        (page.len == 0 && t->len < page.total) || page.len > sizeof t->bytes - t->len) {
+        (page.len == 0 && t->len < page.total) || page.len > EXPLAIN_MAX - t->len) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "the answer made no sense: is that rmd?");
         return -EPROTO;
     }
@@ -92,11 +93,17 @@ static int fetch(const ToolOptions *o, const Resolved *peers, Text *t, char *err
 }
 
 /* Nothing but text reaches the terminal. */
-static void print_text(const Text *t)
+static void print_text(Text *t)
 {
-    for (size_t i = 0; i < t->len; i++) {
-        uint8_t c = t->bytes[i];
-        (void)putchar(c == '\n' || c == '\t' || (c >= ' ' && c != 0x7f) ? c : '?');
+    char *text = (char *)t->bytes;
+    text[t->len] = '\0';
+    for (size_t i = 0; i < t->len;) {
+        size_t len = printable_character(text + i);
+        if (len > 0)
+            (void)fwrite(text + i, 1, len, stdout);
+        else
+            (void)putchar(text[i] == '\n' || text[i] == '\t' ? text[i] : '?');
+        i += len > 0 ? len : 1;
     }
     if (t->len > 0 && t->bytes[t->len - 1] != '\n')
         (void)putchar('\n');

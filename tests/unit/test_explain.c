@@ -185,9 +185,9 @@ CASE(explain__a_text_that_changes_is_fetched_again)
 CASE(explain__a_terminal_is_not_moved)
 {
     Rmd *r = *state;
-    (void)strcpy(r->text, "idle\033[2J\a\ttab\n");
+    (void)strcpy(r->text, "idle\033[2J\a\ttab caf\xc3\xa9 \xc2\x9b\xff\n");
     explain_this(r);
-    assert_string_equal(r->output, "idle?[2J?\ttab\n");
+    assert_string_equal(r->output, "idle?[2J?\ttab caf\xc3\xa9 ???\n");
 }
 
 CASE(explain__another_daemon)

@@ -14,7 +14,11 @@ TEST(string__nothing_in_it_ends_it)
         {"load is 1.5", "\"load is 1.5\""},
         {"a\"b\\c", "\"a\\u0022b\\u005cc\""},
         {"</script><!--&'", "\"\\u003c/script\\u003e\\u003c!--\\u0026\\u0027\""},
-        {"\n\t\x1b\x7f\xff", "\"\\u000a\\u0009\\u001b\\u007f\\u00ff\""},
+        {"\n\t\x1b\x7f", "\"\\u000a\\u0009\\u001b\\u007f\""},
+        {"caf\xc3\xa9 \xe2\x82\xac", "\"caf\xc3\xa9 \xe2\x82\xac\""},
+        {"\xff"
+         "a\xc2\x9b",
+         "\"\\ufffda\\ufffd\\ufffd\""}, /* no character; one that steers */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char buf[128];
