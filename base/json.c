@@ -46,7 +46,7 @@ void json_string(Json *j, const char *text)
         size_t plain = plain_bytes(text);
         add_bytes(j, text, plain);
         text += plain;
-        if (*text) /* a byte that is no character is told as one that is not known */
+        if (*text) /* a byte that is no character counts as an unknown one */
             json_add(j, "\\u%04x", (*text & 0x80) ? 0xfffd : (unsigned)*text);
         text += *text != '\0';
     }
