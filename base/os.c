@@ -154,38 +154,41 @@ typedef struct Start {
     void *ctx;
 } Start;
 
-static void threads_count(int by)
-{
-    if (descriptors.threads)
-        descriptors.threads(by);
-}
-
-static void *thread_main(void *arg)
+static void *counted_main(void *arg)
 {
     Start start = *(Start *)arg;
     free(arg);
     void *res = start.run(start.ctx);
-    threads_count(-1);
+    descriptors.threads(-1);
     return res;
+}
+
+/* Blocks all signals in it. */
+static int thread_create(pthread_t *ret, void *(*run)(void *ctx), void *ctx)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(ret, NULL, run, ctx);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -error;
 }
 
 int os_thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx)
 {
-    sigset_t all, before;
+    if (!descriptors.threads)
+        return thread_create(ret, run, ctx);
     Start *start = malloc(sizeof *start);
     if (!start)
         return -ENOMEM;
     *start = (Start){run, ctx};
-    threads_count(1);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(ret, NULL, thread_main, start);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error) {
-        threads_count(-1);
+    descriptors.threads(1);
+    int res = thread_create(ret, counted_main, start);
+    if (res < 0) {
+        descriptors.threads(-1);
         free(start);
     }
-    return -error;
+    return res;
 }
 
 int64_t os_preemptions(void)
