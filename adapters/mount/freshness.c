@@ -22,7 +22,8 @@ typedef struct FreshJob {
     uint64_t take;        /* then the file is settled for this lease; 0: for none */
     CachedRegion *region; /* to be closed; NULL: none */
     fuse_req_t req;       /* answered at the end; NULL: none */
-    Reply *reply;
+    Reply *reply;         /* NULL: a write, of so many bytes */
+    size_t written;
     bool opens; /* with @fi */
     struct fuse_file_info fi;
 } FreshJob;
@@ -56,7 +57,9 @@ static void mirror_lost(Mount *m)
 
 static void job_answer(const FreshJob *j)
 {
-    if (j->mount->over)
+    if (!j->reply)
+        (void)fuse_reply_write(j->req, j->written);
+    else if (j->mount->over)
         (void)fuse_reply_err(j->req, EIO);
     else
         j->reply(j->mount, j->inode, j->req, j->opens ? &j->fi : NULL);
@@ -69,7 +72,7 @@ static void job_run(Job *job)
     pthread_mutex_lock(&j->inode->gate);
     if (j->drop && !m->over)
         (void)fuse_lowlevel_notify_inval_inode(m->session, mount_number(m, j->inode), 0, 0);
-    if (j->req && !m->over && size_tell(m, j->inode) == -EPIPE)
+    if (j->reply && !m->over && size_tell(m, j->inode) == -EPIPE)
         mirror_lost(m);
     pthread_mutex_unlock(&j->inode->gate);
     if (j->take) {
@@ -223,6 +226,20 @@ void fresh_reply(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_
     if (fi)
         job.fi = *fi;
     job_push(m, inode, job);
+}
+
+/* The kernel has put into its own pages what goes through them. Of what goes straight to the file
+ * it has dropped the pages before the write at best, and that only from Linux 6.6 on. */
+void fresh_reply_write(Mount *m, const Handle *handle, fuse_req_t req, size_t len)
+{
+    Inode *inode = handle->inode;
+    pthread_mutex_lock(&inode->lock);
+    bool mapped = handle->straight && inode->readers > 0;
+    pthread_mutex_unlock(&inode->lock);
+    if (mapped && !m->stopping)
+        job_push(m, inode, (FreshJob){.drop = true, .req = req, .written = len});
+    else
+        (void)fuse_reply_write(req, len);
 }
 
 void fresh_all_closed(Inode *inode)

@@ -13,6 +13,15 @@ bool handle_is_for_writing(int flags)
     return (flags & O_ACCMODE) != O_RDONLY;
 }
 
+/* What the kernel shall keep nothing of: a file that is open for reading and writing. Its shared
+ * mappings fail then (ENODEV). One that could be stored to would have pages of its own, beside
+ * those of the directory's file, and would be written back page by page, over what others have
+ * stored in the same pages meanwhile. */
+static bool goes_straight(int flags)
+{
+    return (flags & O_ACCMODE) == O_RDWR;
+}
+
 /* @fd is taken. */
 static int handle_make(Inode *inode, int fd, bool writes, struct fuse_file_info *fi)
 {
@@ -21,11 +30,14 @@ static int handle_make(Inode *inode, int fd, bool writes, struct fuse_file_info 
         (void)close(fd);
         return -ENOMEM;
     }
-    *handle = (Handle){.inode = inode, .fd = fd, .writes = writes};
+    *handle =
+        (Handle){.inode = inode, .fd = fd, .writes = writes, .straight = goes_straight(fi->flags)};
     pthread_mutex_lock(&inode->lock);
     list_push_back(&inode->handles, &handle->node);
+    inode->readers += !writes;
     pthread_mutex_unlock(&inode->lock);
     fi->fh = (uint64_t)(uintptr_t)handle;
+    fi->direct_io = handle->straight;
     return 0;
 }
 
@@ -63,6 +75,7 @@ void handle_close(const struct fuse_file_info *fi)
         fresh_writer_end(inode);
     pthread_mutex_lock(&inode->lock);
     list_remove(&handle->node);
+    inode->readers -= !handle->writes;
     bool last = list_empty(&inode->handles);
     pthread_mutex_unlock(&inode->lock);
     free(handle);

@@ -48,6 +48,7 @@ struct Inode {
 
     pthread_mutex_t lock; /* for what follows; held for no longer than a system call */
     ListNode handles;
+    unsigned readers; /* handles for reading alone, whose mappings have pages of the kernel's */
     Trust trust;
     int lease_fd;    /* a description of our own, for reading; -1: none yet */
     bool unleasable; /* the kernel refuses a lease for good: not our file, or no such file system */
@@ -66,6 +67,7 @@ typedef struct Handle {
     Inode *inode;
     int fd;
     bool writes;
+    bool straight; /* the kernel keeps nothing of what is read and written by it */
 } Handle;
 
 struct Mount {
@@ -183,6 +185,10 @@ typedef void Reply(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_fil
  * @fi an opening, when the kernel knows the size. */
 void fresh_reply(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_info *fi,
                  Reply *reply);
+
+/* Has a write of @len bytes answered when no mapping below the mount point shows what they were
+ * before. */
+void fresh_reply_write(Mount *m, const Handle *handle, fuse_req_t req, size_t len);
 
 /* ---- leases.c: the kernel's leases, and who breaks them ------------------------------------ */
 

@@ -129,18 +129,17 @@ static void data_read(fuse_req_t req, fuse_ino_t number, size_t size, off_t offs
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* What a program appends goes to the end that the file has by now. What the kernel writes back of a
- * mapping has its place, also where the descriptor is one for appending. */
+/* What a program appends goes to the end that the file has by now. */
 static void data_write(fuse_req_t req, fuse_ino_t number, const char *buf, size_t size,
                        off_t offset, struct fuse_file_info *fi)
 {
     const struct iovec part = {(void *)buf, size}; // NOLINT: it is only read
-    bool appends = (fi->flags & O_APPEND) && !fi->writepage;
-    ssize_t n = pwritev2(handle_of(fi)->fd, &part, 1, offset, appends ? RWF_APPEND : 0);
+    const Handle *handle = handle_of(fi);
+    ssize_t n = pwritev2(handle->fd, &part, 1, offset, fi->flags & O_APPEND ? RWF_APPEND : 0);
     if (n < 0)
         (void)fuse_reply_err(req, errno);
     else
-        (void)fuse_reply_write(req, (size_t)n);
+        fresh_reply_write(mount_of(req), handle, req, (size_t)n);
 }
 
 static void data_fallocate(fuse_req_t req, fuse_ino_t number, int mode, off_t offset, off_t length,

@@ -171,3 +171,69 @@ loads --dir "$DODO_BUILD/libmanage" || fail "it would be read through the mount"
 LD_LIBRARY_PATH=$work/more${LD_LIBRARY_PATH+:$LD_LIBRARY_PATH} loads --dir "$work" ||
   fail "it could be read through the mount"
 told "nothing is loaded that is not needed"
+
+# ---- files that others write -------------------------------------------------------------------
+
+# Stores into a page that both have mapped: below a mount such a mapping is refused, or is the file's own.
+mkdir "$work/stores"
+mapped=$DODO_BUILD/tests/net/mapped
+timeout "$patience" "$mapped" "$work/stores/file" "$bin_dodo" run --dir "$work/stores" >"$work/out" || fail "a store is lost"
+timeout "$patience" "$bin_dodo" run --dir "$work/stores" "$mapped" read "$work/stores/file" ||
+  fail "a mapping does not show what is written beside it"
+told "no store is lost: $(cat "$work/out")"
+
+# A database whose writer, outside, and readers share a file that all of them map. Each reader sees a state as of one
+# moment, or is refused; the writer notices nothing, and the database is whole.
+if command -v sqlite3 >/dev/null; then
+  timeout "$patience" python3 - "$work/stores/base" "$bin_dodo" <<'END' || fail "a database in WAL mode"
+import random, sqlite3, subprocess, sys, threading
+path, dodo = sys.argv[1:]
+rows = 2000
+base = sqlite3.connect(path, isolation_level=None)
+if base.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+    sys.exit("no WAL here")
+base.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v, pad)")
+base.executemany("INSERT INTO t VALUES (?, 0, ?)", [(i, "p" * 300) for i in range(rows)])
+over = threading.Event()
+failed = []
+commits = 0
+
+def write():
+    global commits
+    base = sqlite3.connect(path, isolation_level=None, timeout=60)
+    try:
+        while not over.wait(0.002): # readers come in between
+            base.execute("BEGIN IMMEDIATE")
+            for _ in range(20):
+                v, from_, to = random.randrange(100), random.randrange(rows), random.randrange(rows)
+                base.execute("UPDATE t SET v = v - ? WHERE id = ?", (v, from_))
+                base.execute("UPDATE t SET v = v + ? WHERE id = ?", (v, to))
+            base.execute("COMMIT")
+            commits += 1
+            if commits % 50 == 0:
+                base.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    except sqlite3.Error as e:
+        failed.append(f"the writer: {e}")
+
+writer = threading.Thread(target=write)
+writer.start()
+right = refused = 0
+for options in ([], ["-readonly"]) * 20:
+    reader = subprocess.run([dodo, "run", "--dir", path.rsplit("/", 1)[0], "sqlite3", "-cmd", ".timeout 60000"] + options +
+                            [path, "SELECT sum(v), count(*) FROM t"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    said = reader.stdout.splitlines()[-1:] # the timeout is said, too
+    if said == [f"0|{rows}"]:
+        right += 1
+    elif reader.returncode != 0 and "disk I/O error" in reader.stderr and "malformed" not in reader.stderr:
+        refused += 1
+    else:
+        failed.append(f"a reader: {reader.stdout}{reader.stderr}")
+over.set()
+writer.join()
+if base.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+    failed.append("the database is not whole")
+print(f"{commits} commits beside {right} right answers and {refused} refused")
+sys.exit("\n".join(failed) if failed else 0)
+END
+fi
+told "a database in WAL mode stays whole"

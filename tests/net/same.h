@@ -41,6 +41,10 @@ extern const size_t same_fd_calls_count;
 /* There is no other side: what differs between two file systems, or two descriptors, is tried, too.
  */
 extern bool same_alone;
+/* Whether descriptor @n is one for reading and writing below a mount. The kernel keeps nothing of
+ * such a file: it has no shared mappings (`mapped` looks at those), and a read at its end fails,
+ * too, if the buffer is not there. */
+bool same_goes_straight(const Side *s, unsigned n);
 /* The files of some calls, in an empty directory. */
 void same_make_files(int dir);
 /* `same child LEN`, which a call runs. */

@@ -128,6 +128,11 @@ static long call_fallocate(Side *s, const Draws *d)
                      1 + d->n[3] % SIZE_MAX_);
 }
 
+bool same_goes_straight(const Side *s, unsigned n)
+{
+    return !same_alone && !s->fd_behind[n] && (fcntl(s->fds[n], F_GETFL) & O_ACCMODE) == O_RDWR;
+}
+
 /* Reads or writes a mapping up to the file's end. */
 static long call_map(Side *s, const Draws *d)
 {
@@ -137,8 +142,9 @@ static long call_map(Side *s, const Draws *d)
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0 || st.st_size > RESULT_MAX)
         return 0;
     size_t size = (size_t)st.st_size;
+    bool shared = d->n[2] % 3 && !same_goes_straight(s, d->n[0] % FDS);
     unsigned char *map = mmap(NULL, size, PROT_READ | (writes ? PROT_WRITE : 0),
-                              d->n[2] % 3 ? MAP_SHARED : MAP_PRIVATE, fd, 0);
+                              shared ? MAP_SHARED : MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED)
         return -1;
     size_t at = d->n[3] % size, len = d->n[4] % (size - at) + 1;

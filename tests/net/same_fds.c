@@ -251,6 +251,8 @@ static long call_read_nowhere(Side *s, const Draws *d)
     int fd = *slot_of(s, d->n[0]);
     size_t len = d->n[2] % 3 ? 4096 : 16;
     ssize_t n;
+    if (same_goes_straight(s, d->n[0] % FDS))
+        return 0;
     memset(half, 0, 4096);
     switch (d->n[3] % 4) {
     case 0:

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* mapped FILE COMMAND...: maps FILE, and has COMMAND run `mapped store FILE`, which maps it, too.
+ * Both store into one page, in turns: no store may be lost, and each sees the other's. The command
+ * may be refused such a mapping (ENODEV); that is said.
+ *
+ * mapped read FILE: a mapping for reading shows what is written by another descriptor as soon as
+ * the write has ended; and a private one of a descriptor for writing shows the file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, ROUNDS = 100, WRITES = 3000 };
+enum { REFUSED = 3 }; /* the status of `store` */
+
+/* In turns: the parent's word and the child's. */
+typedef struct Words {
+    volatile uint64_t parent, child;
+} Words;
+
+static _Noreturn void die(const char *what)
+{
+    (void)fprintf(stderr, "mapped: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static _Noreturn void lost(const char *whose, uint64_t found, uint64_t wanted)
+{
+    (void)fprintf(stderr, "mapped: the %s is %llu, not %llu\n", whose, (unsigned long long)found,
+                  (unsigned long long)wanted);
+    exit(1);
+}
+
+static int file_open(const char *path, int flags)
+{
+    int fd = open(path, flags | O_CLOEXEC, 0600);
+    if (fd < 0)
+        die(path);
+    return fd;
+}
+
+static void *page_of(int fd, int protection, int kind)
+{
+    return mmap(NULL, PAGE, protection, kind, fd, 0);
+}
+
+/* Whether the other side has told to go on. */
+static bool turn_is_ours(int from)
+{
+    char turn;
+    return read(from, &turn, 1) == 1;
+}
+static bool turn_over(int to)
+{
+    return write(to, "t", 1) == 1;
+}
+
+/* ---- two who store --------------------------------------------------------------------------- */
+
+static int store(const char *path)
+{
+    Words *words = page_of(file_open(path, O_RDWR), PROT_READ | PROT_WRITE, MAP_SHARED);
+    if (words == MAP_FAILED && errno == ENODEV)
+        return REFUSED;
+    if (words == MAP_FAILED)
+        die("a shared mapping");
+    (void)words->parent; /* the page is there before the parent stores */
+    for (uint64_t n = 1; turn_over(STDOUT_FILENO) && turn_is_ours(STDIN_FILENO); n++) {
+        if (words->parent != n)
+            lost("parent's store, as the command sees it,", words->parent, n);
+        words->child = n;
+    }
+    return 0;
+}
+
+static pid_t command_start(char **command, const char *self, const char *path, int in, int out)
+{
+    char *argv[64];
+    size_t count = 0;
+    for (; command[count] && count < 60; count++)
+        argv[count] = command[count];
+    argv[count++] = (char *)self;    // NOLINT: it is only read
+    argv[count++] = (char *)"store"; // NOLINT
+    argv[count++] = (char *)path;    // NOLINT
+    argv[count] = NULL;
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)dup2(in, STDIN_FILENO);
+        (void)dup2(out, STDOUT_FILENO);
+        (void)execvp(argv[0], argv);
+        die(argv[0]);
+    }
+    return pid;
+}
+
+/* The number of stores of each side. */
+static uint64_t store_in_turns(Words *words, int from, int to)
+{
+    uint64_t n = 0;
+    while (turn_is_ours(from)) {
+        if (words->child != n)
+            lost("command's store", words->child, n);
+        if (n == ROUNDS)
+            break;
+        words->parent = ++n;
+        (void)msync(words, PAGE, MS_SYNC);
+        if (!turn_over(to))
+            break;
+    }
+    return n;
+}
+
+static int two(const char *self, const char *path, char **command)
+{
+    int to[2], from[2], status;
+    Words found;
+    int fd = file_open(path, O_RDWR | O_CREAT | O_TRUNC);
+    if (ftruncate(fd, PAGE) < 0 || pipe2(to, O_CLOEXEC) < 0 || pipe2(from, O_CLOEXEC) < 0)
+        die(path);
+    Words *words = page_of(fd, PROT_READ | PROT_WRITE, MAP_SHARED);
+    pid_t pid = command_start(command, self, path, to[0], from[1]);
+    (void)close(from[1]);
+    (void)close(to[0]);
+    uint64_t n = store_in_turns(words, from[0], to[1]);
+    words->parent = n + 1;
+    (void)close(to[1]);
+    if (waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
+        die("the command");
+    if (pread(fd, &found, sizeof found, 0) != sizeof found)
+        die(path);
+    if (found.parent != n + 1)
+        lost("parent's last store", found.parent, n + 1);
+    if (WEXITSTATUS(status) == REFUSED)
+        (void)puts("refused");
+    else
+        (void)printf("%llu stores of each\n", (unsigned long long)n);
+    return WEXITSTATUS(status) == REFUSED || n == ROUNDS ? 0 : 1;
+}
+
+/* ---- a mapping for reading ------------------------------------------------------------------- */
+
+static const Words *seen;
+static atomic_bool over;
+
+/* Has the page there all the time, however often it is dropped. */
+static void *look_on(void *unused)
+{
+    while (!over)
+        (void)seen->parent;
+    return NULL;
+}
+
+static int read_mapped(const char *path)
+{
+    pthread_t thread;
+    int fd = file_open(path, O_RDWR | O_CREAT | O_TRUNC);
+    if (ftruncate(fd, PAGE) < 0)
+        die(path);
+    seen = page_of(file_open(path, O_RDONLY), PROT_READ, MAP_SHARED);
+    if (seen == MAP_FAILED || pthread_create(&thread, NULL, look_on, NULL) != 0)
+        die("a mapping for reading");
+    for (uint64_t n = 1; n <= WRITES; n++) {
+        if (pwrite(fd, &n, sizeof n, 0) != sizeof n)
+            die(path);
+        if (seen->parent != n)
+            lost("mapping's word after a write", seen->parent, n);
+    }
+    over = true;
+    (void)pthread_join(thread, NULL);
+    const Words *private = page_of(fd, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+    if (private == MAP_FAILED)
+        die("a private mapping");
+    if (private->parent != WRITES)
+        lost("word of a private mapping", private->parent, WRITES);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (argc == 3 && strcmp(argv[1], "store") == 0)
+        return store(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "read") == 0)
+        return read_mapped(argv[2]);
+    if (argc < 3)
+        return 2;
+    return two(argv[0], argv[1], argv + 2);
+}
