@@ -17,14 +17,15 @@
 /* How often that is. */
 #define AGAIN_NS (2 * NS_PER_MS)
 
-/* POSIX locks belong to a process and a file: a description of our own stands for both, whose OFD
- * locks are they. */
+/* POSIX locks belong to a process and a file, OFD locks to a description: one of our own stands for
+ * either, whose OFD locks are they. The kernel tells a number of the owner, and not which it is. */
 typedef struct Owner {
     ListNode node; /* of the inode's */
     uint64_t number;
     bool writable;
     int fd;
-    unsigned users; /* requests under way, waiting ones among them */
+    GPtrArray *handles; /* through which it has asked */
+    unsigned users;     /* requests under way, waiting ones among them */
     bool closed;
 } Owner;
 
@@ -48,12 +49,18 @@ typedef struct Locks {
 
 /* ---- owners -------------------------------------------------------------------------------- */
 
+static void owner_free(Owner *owner)
+{
+    (void)close(owner->fd);
+    g_ptr_array_unref(owner->handles);
+    free(owner);
+}
+
 static void owner_done(Owner *owner)
 {
     if (--owner->users > 0 || !owner->closed)
         return;
-    (void)close(owner->fd);
-    free(owner);
+    owner_free(owner);
 }
 
 static Owner *owner_find(const Inode *inode, uint64_t number)
@@ -77,13 +84,14 @@ static Owner *owner_make(const Handle *handle, uint64_t number)
             (void)close(fd);
         return NULL;
     }
-    *owner = (Owner){.number = number, .writable = handle->writes, .fd = fd};
+    *owner = (Owner){
+        .number = number, .writable = handle->writes, .fd = fd, .handles = g_ptr_array_new()};
     list_push_back(&handle->inode->lock_owners, &owner->node);
     return owner;
 }
 
 /* The owner's description, made where there is none; under the lock. NULL with errno. */
-static Owner *owner_use(const Handle *handle, uint64_t number, bool writes)
+static Owner *owner_use(Handle *handle, uint64_t number, bool writes)
 {
     Owner *owner = owner_find(handle->inode, number);
     if (!owner)
@@ -94,8 +102,19 @@ static Owner *owner_use(const Handle *handle, uint64_t number, bool writes)
         errno = ENOLCK;
         return NULL;
     }
+    if (!g_ptr_array_find(owner->handles, handle, NULL))
+        g_ptr_array_add(owner->handles, handle);
     owner->users++;
     return owner;
+}
+
+/* Its locks go, as soon as no request is under way; under the lock. */
+static void owner_close(Owner *owner)
+{
+    list_remove(&owner->node);
+    owner->closed = true;
+    owner->users++;
+    owner_done(owner);
 }
 
 void locks_owner_closed(Mount *m, Inode *inode, uint64_t number)
@@ -103,11 +122,22 @@ void locks_owner_closed(Mount *m, Inode *inode, uint64_t number)
     Locks *l = m->locks;
     pthread_mutex_lock(&l->lock);
     Owner *owner = owner_find(inode, number);
-    if (owner) {
-        list_remove(&owner->node);
-        owner->closed = true;
-        owner->users++;
-        owner_done(owner);
+    if (owner)
+        owner_close(owner);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* Of all processes that had it, the POSIX locks have gone before. */
+void locks_handle_closed(Mount *m, Handle *handle)
+{
+    Locks *l = m->locks;
+    const ListNode *all = &handle->inode->lock_owners;
+    pthread_mutex_lock(&l->lock);
+    for (ListNode *n = all->next, *next; n != all; n = next) {
+        Owner *owner = CONTAINER_OF(n, Owner, node);
+        next = n->next;
+        if (g_ptr_array_remove_fast(owner->handles, handle) && owner->handles->len == 0)
+            owner_close(owner);
     }
     pthread_mutex_unlock(&l->lock);
 }
@@ -117,8 +147,7 @@ void locks_forget(Inode *inode)
     for (ListNode *n = inode->lock_owners.next, *next; n != &inode->lock_owners; n = next) {
         Owner *owner = CONTAINER_OF(n, Owner, node);
         next = n->next;
-        (void)close(owner->fd);
-        free(owner);
+        owner_free(owner);
     }
 }
 

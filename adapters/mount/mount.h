@@ -239,6 +239,8 @@ void locks_end(Mount *m);
 void locks_forget(Inode *inode); /* nobody knows it any more */
 /* A process closed a descriptor of @inode: its POSIX locks go. */
 void locks_owner_closed(Mount *m, Inode *inode, uint64_t owner);
+/* Nobody has @handle any more: its OFD locks go. */
+void locks_handle_closed(Mount *m, Handle *handle);
 
 /* ---- unwind.c ------------------------------------------------------------------------------ */
 

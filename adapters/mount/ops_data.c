@@ -36,6 +36,7 @@ static void data_open(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *
 
 static void data_release(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi)
 {
+    locks_handle_closed(mount_of(req), handle_of(fi));
     handle_close(fi);
     (void)fuse_reply_err(req, 0);
 }

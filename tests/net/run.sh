@@ -237,3 +237,52 @@ sys.exit("\n".join(failed) if failed else 0)
 END
 fi
 told "a database in WAL mode stays whole"
+
+# ---- locks -------------------------------------------------------------------------------------
+
+# An OFD lock goes with its description, when the last process that has it ends. The kernel reports that to the mount a
+# moment later, so this waits.
+cat >"$work/locks.py" <<'END'
+import fcntl, os, struct, sys, time
+path, patience = sys.argv[1], float(sys.argv[2])
+WRITE = fcntl.F_WRLCK
+def lock(fd, call, start, kind=WRITE):
+    fcntl.fcntl(fd, call, struct.pack("hhqqi4x", kind, os.SEEK_SET, start, 1, 0))
+def locked(start):
+    fd = os.open(path, os.O_RDWR)
+    try:
+        lock(fd, fcntl.F_OFD_SETLK, start)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+def free_at_last(start):
+    until = time.monotonic() + patience
+    while locked(start):
+        if time.monotonic() > until:
+            sys.exit("an OFD lock is still there")
+def wanted(good, what):
+    if not good:
+        sys.exit(what)
+fd = os.open(path, os.O_RDWR | os.O_CREAT)
+lock(fd, fcntl.F_OFD_SETLK, 0)
+wanted(locked(0), "an OFD lock is not there")
+os.close(fd)
+free_at_last(0)
+fd = os.open(path, os.O_RDWR)
+lock(fd, fcntl.F_OFD_SETLK, 1)
+here, there = os.pipe()
+pid = os.fork()
+if pid == 0:
+    os.close(there)
+    os.read(here, 1)
+    os._exit(0)
+os.close(fd)
+wanted(locked(1), "an OFD lock has gone before the last who has its description")
+os.close(there)
+os.waitpid(pid, 0)
+free_at_last(1)
+END
+timeout "$patience" "$bin_dodo" run --dir "$work/stores" python3 "$work/locks.py" "$work/stores/locks" 20 || fail "OFD locks"
+told "locks go with what they belong to"
