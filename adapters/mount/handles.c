@@ -60,6 +60,8 @@ int handle_open(Mount *m, Inode *inode, int flags, struct fuse_file_info *fi)
     if (writes)
         fresh_writer_begin(m, inode);
     int fd = open(fd_path(inode->fd).text, (flags & ~NOT_FOR_US) | O_CLOEXEC);
+    if (fd >= 0)
+        mount_number_given(m, fd);
     int res = fd < 0 ? -errno : handle_make(inode, fd, writes, fi);
     if (res < 0 && writes)
         fresh_writer_end(inode);

@@ -113,6 +113,8 @@ int inodes_adopt(Mount *m, int fd, Inode **ret, struct stat *st)
 int inodes_look_up(Mount *m, const Inode *dir, const char *name, Inode **ret, struct stat *st)
 {
     int fd = openat(dir->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 || errno == EMFILE)
+        mount_number_given(m, fd);
     return fd < 0 ? -errno : inodes_adopt(m, fd, ret, st);
 }
 

@@ -200,6 +200,7 @@ static void mount_parts_end(Mount *m)
     mirror_end(m->mirror);
     if (m->locks)
         locks_end(m);
+    room_end(m);
     inodes_end(m);
     report_close(m->report);
     fuse_session_destroy(m->session);
@@ -235,6 +236,7 @@ static int mount_and_serve(const MountOptions *o, const char *directory, const c
         (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", directory, strerror(errno));
         return -errno;
     }
+    room_init(&m);
     res = inodes_init(&m, fd);
     m.session = res == 0 ? session_new(&m) : NULL;
     if (!m.session)

@@ -5,8 +5,8 @@
  * The kernel learns a changed size only when somebody asks for it, and nobody but us knows when to.
  * If we asked ourselves, and were killed meanwhile, we would wait for our own answer: neither we
  * nor anybody who uses the mount would ever end. So others ask. They end with us.
- * One is started for the first question, or before the region cache; it starts the others, when
- * they are needed.
+ * One is started for the first question, or before the region cache, or when descriptors run short;
+ * it starts the others, when they are needed.
  *
  * Thread-safe.
  */

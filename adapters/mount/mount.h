@@ -6,6 +6,7 @@
 
 #include <fuse_lowlevel.h>
 #include <glib.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -88,7 +89,9 @@ struct Mount {
     struct Leases *leases;
     struct Locks *locks;
     struct Stop *stop;
-    Report *report; /* NULL: nobody wants one */
+    struct Room *room;
+    atomic_int newest_fd; /* the number that was the lowest one to be free, a moment ago */
+    Report *report;       /* NULL: nobody wants one */
 };
 
 /* The kernel's number <-> the inode. */
@@ -118,6 +121,12 @@ static inline FdPath fd_path(int fd)
     FdPath path;
     (void)snprintf(path.text, sizeof path.text, "/proc/self/fd/%d", fd);
     return path;
+}
+
+/* An open gave the number @fd; < 0: there was none. */
+static inline void mount_number_given(Mount *m, int fd)
+{
+    m->newest_fd = fd < 0 ? INT_MAX : fd;
 }
 
 /* Whether a signal that a thread has waited for is from another thread of this process: any user's
@@ -241,6 +250,18 @@ void locks_forget(Inode *inode); /* nobody knows it any more */
 void locks_owner_closed(Mount *m, Inode *inode, uint64_t owner);
 /* Nobody has @handle any more: its OFD locks go. */
 void locks_handle_closed(Mount *m, Handle *handle);
+
+/* ---- room.c: descriptors ------------------------------------------------------------------- */
+
+void room_init(Mount *m);
+void room_end(Mount *m);
+/* Answers a request for @name in @dir. */
+typedef void RoomReply(fuse_req_t req, const Inode *dir, const char *name);
+/* Whether there is no room for the descriptor of another inode: then another thread answers, when
+ * there is, or can be none. */
+bool room_wait(Mount *m, fuse_req_t req, Inode *dir, const char *name, RoomReply *reply);
+/* Something was opened, or could not be. */
+void room_note(Mount *m);
 
 /* ---- unwind.c ------------------------------------------------------------------------------ */
 

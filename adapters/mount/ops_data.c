@@ -25,6 +25,7 @@ static void data_open(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *
     Mount *m = mount_of(req);
     Inode *inode = mount_inode(m, number);
     int res = handle_open(m, inode, fi->flags, fi);
+    room_note(m);
     if (res < 0) {
         (void)fuse_reply_err(req, -res);
         return;

@@ -28,17 +28,25 @@ static void reply_done(fuse_req_t req, int res)
     (void)fuse_reply_err(req, res < 0 ? errno : 0);
 }
 
-/* Looks @name up, and answers with it. */
-static void reply_name(fuse_req_t req, fuse_ino_t dir, const char *name)
+static void reply_looked_up(fuse_req_t req, const Inode *dir, const char *name)
 {
     Mount *m = mount_of(req);
     Inode *inode;
     struct stat st;
-    int res = inodes_look_up(m, mount_inode(m, dir), name, &inode, &st);
+    int res = inodes_look_up(m, dir, name, &inode, &st);
     if (res < 0)
         (void)fuse_reply_err(req, -res);
     else
         reply_entry(req, m, inode, &st);
+}
+
+/* Looks @name up, and answers with it. */
+static void reply_name(fuse_req_t req, fuse_ino_t number, const char *name)
+{
+    Mount *m = mount_of(req);
+    Inode *dir = mount_inode(m, number);
+    if (!room_wait(m, req, dir, name, reply_looked_up))
+        reply_looked_up(req, dir, name);
 }
 
 static void names_forget(fuse_req_t req, fuse_ino_t number, uint64_t lookups)

@@ -286,3 +286,26 @@ free_at_last(1)
 END
 timeout "$patience" "$bin_dodo" run --dir "$work/stores" python3 "$work/locks.py" "$work/stores/locks" 20 || fail "OFD locks"
 told "locks go with what they belong to"
+
+# ---- more files than descriptors ---------------------------------------------------------------
+
+# The kernel forgets files of the mount when descriptors run short; what is in use stays, and the mount lives.
+mkdir "$work/many"
+(cd "$work/many" && for i in $(seq 1500); do echo "$i" >"$i"; done)
+cp "$large" "$work/many/large"
+# many OPTION...: dodo run with these and 256 descriptors, with a program that looks at all of them, keeps one open, and
+# works in the directory.
+many() {
+  # shellcheck disable=SC2016 # another shell expands them
+  (ulimit -n 256 && timeout "$patience" "$bin_dodo" run --min-size 1M --dir "$work/many" "$@" sh -c '
+    cd "$0" && exec 3<7 && ls -l >/dev/null && grep -h . [0-9]* | md5sum && ls -l | wc -l &&
+      read -r seven <&3 && [ "$seven" = 7 ] && [ "$(pwd -P)" = "$0" ] && cmp "$1" large && cat 1 2 3' \
+    "$work/many" "$large")
+}
+# shellcheck disable=SC2016 # another shell expands them
+sh -c 'cd "$0" && grep -h . [0-9]* | md5sum && ls -l | wc -l && cat 1 2 3' "$work/many" >"$work/wanted"
+for how in namespace user-namespace; do
+  many --how "$how" >"$work/out" || fail "with few descriptors, in a $how, it ends with status $?"
+  cmp "$work/out" "$work/wanted" || fail "with few descriptors, in a $how, a program reads something else"
+done
+told "more files than descriptors are no trouble"
