@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "adapters/run/namespace.h"
+#include "base/os.h"
 
 /* This process is a copy that has all of dodo-mount: to load that again would take longer than a
  * short program. Its standard output is the end @ready of a pipe. It is no part of the program's
@@ -34,11 +35,27 @@ static _Noreturn void become_mount(const MountOptions *o, const char *dir, const
     exit(mount_run(&own, dir, dir));
 }
 
+/* A pipe with no end in the place of a standard descriptor that is closed: the mount's copy of this
+ * process puts its own there. */
+static bool pipe_make(int ends[2])
+{
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return false;
+    ends[0] = os_above_standard(ends[0]);
+    ends[1] = os_above_standard(ends[1]);
+    if (ends[0] >= 0 && ends[1] >= 0)
+        return true;
+    for (int i = 0; i < 2; i++)
+        if (ends[i] >= 0)
+            (void)close(ends[i]);
+    return false;
+}
+
 bool mounts_start(const MountOptions *o, const char *dir, StartedMount *ret)
 {
     int ready[2];
     char byte;
-    if (pipe2(ready, O_CLOEXEC) < 0)
+    if (!pipe_make(ready))
         return false;
     (void)fflush(stdout);
     pid_t parent = getpid(), pid = fork();

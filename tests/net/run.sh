@@ -71,6 +71,15 @@ ran --stats --dir "$work/data" sh -c 'kill -TERM $$' || status=$?
 [ "$status" -eq 143 ] || fail "dodo run --stats ends with $status, not by its program's signal"
 says ' 0 B read through the mount in 0 reads'
 
+# Standard descriptors that are closed are so in the program, and in nobody's way.
+# shellcheck disable=SC2016 # another shell expands them
+for closed in '0<&-' '1>&-' '2>&-' '0<&- 1>&- 2>&-'; do
+  status=0
+  timeout "$patience" sh -c '"$0" run --dir "$1" sh -c "[ ! -e /proc/self/fd/$2 ] && exit 7" '"$closed" \
+    "$bin_dodo" "$work/data" "${closed::1}" || status=$?
+  [ "$status" -eq 7 ] || fail "with $closed dodo run ends with status $status"
+done
+
 # A signal ends the program, sooner or later in its start.
 python3 - "$bin_dodo" "$work/data" <<'END' || fail "a signal is lost"
 import signal, subprocess, sys, time
