@@ -12,15 +12,19 @@
 
 #include "base/cleanup.h"
 
-/* The path of all directories but dodo's own; these may be anybody's, as a home is where it is. */
-static int base_path(char *out, size_t cap)
+/* The path of all directories but dodo's own; these may be anybody's, as a home is where it is. The
+ * first @given bytes of it are not made where they are missing: a home that is not there, as
+ * /nonexistent, shall not be. */
+static int base_path(char *out, size_t cap, size_t *given)
 {
     const char *state = secure_getenv("XDG_STATE_HOME");
+    *given = 0;
     if (state && *state == '/')
         return (size_t)snprintf(out, cap, "%s", state) < cap ? 0 : -ENAMETOOLONG;
     const char *home = secure_getenv("HOME");
     if (!home || *home != '/')
         return -ENOENT;
+    *given = strlen(home);
     return (size_t)snprintf(out, cap, "%s/.local/state", home) < cap ? 0 : -ENAMETOOLONG;
 }
 
@@ -29,14 +33,15 @@ static int make(int dir, const char *path)
 {
     if (mkdirat(dir, path, 0700) == 0 || errno == EEXIST)
         return 0;
-    return errno == ENOENT ? -EACCES : -errno; /* as in /proc: but it is not the home that lacks */
+    return errno == ENOENT ? -EACCES : -errno; /* as in /proc: what lacks is not HOME itself */
 }
 
-/* Makes what is missing of @path, from the root on. 0, or why the first could not be made. */
-static int make_path(char *path)
+/* Makes what is missing of @path, behind the first @given bytes. 0, or why the first could not be
+ * made. */
+static int make_path(char *path, size_t given)
 {
     int first = 0;
-    for (char *at = path + 1; (at = strchr(at, '/')); at++) {
+    for (char *at = path + given + 1; (at = strchr(at, '/')); at++) {
         *at = '\0';
         int made = make(AT_FDCWD, path);
         first = first < 0 ? first : made;
@@ -73,10 +78,11 @@ int state_dir_own(int parent, const char *name)
 int state_dir_open(const char *part)
 {
     char path[PATH_MAX];
-    int result = base_path(path, sizeof path);
+    size_t given;
+    int result = base_path(path, sizeof path, &given);
     if (result < 0)
         return result;
-    int made = make_path(path);
+    int made = make_path(path, given);
     CLEANUP_CLOSE int base = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (base < 0)
         return open_errno(made);

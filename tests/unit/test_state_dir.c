@@ -76,6 +76,22 @@ CASE(state_dir__without_xdg_lies_in_the_home)
     free(home);
 }
 
+CASE(state_dir__makes_no_home)
+{
+    char path[4096], *home = strdup(getenv("HOME") ? getenv("HOME") : "/");
+    (void)unsetenv("XDG_STATE_HOME");
+    (void)snprintf(path, sizeof path, "%s/none/such", dir);
+    (void)setenv("HOME", path, 1);
+    assert_int_equal(state_dir_open(NULL), -EACCES);
+    (void)snprintf(path, sizeof path, "%s/none", dir);
+    assert_int_equal(access(path, F_OK), -1);
+    (void)setenv("HOME", path, 1);
+    assert_int_equal(state_dir_open(NULL), -EACCES);
+    assert_int_equal(access(path, F_OK), -1);
+    (void)setenv("HOME", home, 1);
+    free(home);
+}
+
 /* It is not the home that is missing. */
 CASE(state_dir__where_none_can_be_made)
 {
