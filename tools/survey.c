@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/printable.h"
 #include "daemon/start.h"
@@ -57,12 +58,23 @@ static void tell_losses(const char *name, const SurveyLosses *l)
                       program.name, name, l->hosts, plural(l->hosts), (unsigned)SURVEY_HOSTS_MAX);
 }
 
+/* A device is no recording, and one may have no end. -errno. */
+static int judge(FILE *f)
+{
+    struct stat st;
+    if (fstat(fileno(f), &st) < 0)
+        return -errno;
+    return S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode) ? -EINVAL : 0;
+}
+
 static int read_file(Survey *s, const char *name, SurveyLosses *sum, char *error)
 {
     SurveyLosses l = {0};
     bool standard = strcmp(name, "-") == 0;
     FILE *f = standard ? stdin : fopen(name, "re");
-    int res = f ? survey_read(s, f, &l) : -errno;
+    int res = !f ? -errno : standard ? 0 : judge(f);
+    if (res == 0)
+        res = survey_read(s, f, &l);
     if (f && !standard)
         (void)fclose(f);
     char shown[256];

@@ -138,6 +138,8 @@ TEST(says_what_to_fix)
     assert_string_equal(said,
                         "dodo survey: there is no sample: is that what dodo-rmd --survey wrote?\n");
     assert_run(1, "a >/dev/full");
+    assert_run(1, "/dev/zero"); /* which has no end */
+    assert_says("/dev/zero: Invalid argument");
     assert_run(2, "--lots a");
 }
 
