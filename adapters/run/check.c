@@ -53,6 +53,9 @@ static void print_mount(const Executable *e, enum Way way, const GPtrArray *dirs
     print_dirs(dirs);
     if (dirs->len == 0)
         say("nothing would go through the cache: name a directory by --dir");
+    else
+        say("below these, FIFOs and sockets do not reach programs outside, and there are no shared "
+            "mappings for writing");
 }
 
 static void print_preload(const Executable *e, const Surroundings *where, const GPtrArray *dirs,

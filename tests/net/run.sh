@@ -25,6 +25,7 @@ check() {
 true=$(type -P true)
 check 0 "^yes: $true would run in a mount namespace" --min-size 1M true "$work/data/large"
 check 0 "^through the cache: $work/data$" --min-size 1M true "$work/data/large"
+check 0 "^below these, FIFOs and sockets do not reach programs outside" --dir "$work/data" true
 check 0 "linked dynamically" --dir "$work/data" true
 check 0 "^read(2) and the like, which --how preload serves: imported by cat" --dir "$work/data" cat
 check 0 "user namespace" --how user-namespace --dir "$work/data" true
