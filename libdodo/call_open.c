@@ -111,6 +111,10 @@ static void open_install(Call *call, const OpOpenReply *reply, const char *reaso
         r->file_offset = st->open.offset;
         r->flags = st->open.flags;
         r->file = st->open.given.file;
+        r->cached = st->open.given.cached;
+        r->counted = !r->cached;
+        c->account.figures.regions += r->counted;
+        c->account.changed = true;
         r->key = st->open.given.key;
         r->inode = st->open.given.inode;
         r->stamp = st->open.given.stamp;

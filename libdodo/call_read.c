@@ -32,10 +32,29 @@ enum {
 
 enum ReadPhase { READ_ENTER, READ_REMOTE, READ_MISSES, READ_FILE };
 
+/* Under the lock: what the read has brought, and what it took. */
+static void read_account(const Call *call, uint64_t bytes)
+{
+    Account *a = &call->channel->client->account;
+    const CallRead *read = &call->state->read;
+    uint64_t missed = min_u64(read->missed, bytes);
+    if (region_top(call->region)->cached || bytes == 0)
+        return;
+    a->figures.remote_bytes += bytes - missed;
+    a->figures.file_bytes += missed;
+    *(missed ? &a->figures.file_reads : &a->figures.remote_reads) += 1;
+    a->file_ns += read->file_ns;
+    a->file_bytes += read->file_bytes;
+    /* Of one that needed the file, too, what is left of its time. */
+    a->remote_ns += missed < bytes ? sub_u64(read->heard_ns, read->began_ns + read->file_ns) : 0;
+    a->changed = true;
+}
+
 /* Under the lock: the call is on the region no more. True: its close waits for that. */
-static bool read_leave(const Call *call)
+static bool read_leave(const Call *call, uint64_t bytes)
 {
     Region *r = region_top(call->region);
+    read_account(call, bytes);
     return region_leave(call->channel->client, r);
 }
 
@@ -51,7 +70,7 @@ static void read_end(Call *call, ssize_t result, int error, const char *reason)
 {
     Client *c = call->channel->client;
     client_lock(c);
-    bool last = read_leave(call);
+    bool last = read_leave(call, result > 0 ? (uint64_t)result : 0);
     client_unlock(c);
     read_over(call, result, error, reason, last);
 }
@@ -279,7 +298,7 @@ static bool read_saw(Call *call, uint64_t now_ns)
             mirror_answered(c, r, run_is_brief(call), st->read.asked_ns, now_ns);
     }
     bool over = all && st->user.done + st->user.window == st->user.len;
-    bool last_call = over && read_leave(call);
+    bool last_call = over && read_leave(call, st->user.len);
     client_unlock(c);
     edge_copy(st, 0, st->read.edge_head);
     edge_copy(st, st->read.edge_head, st->read.edge_tail);
@@ -305,6 +324,11 @@ static void call_read_file(Call *call, const FileResult *result, uint64_t now_ns
 {
     CallState *st = call->state;
     bool misses = call->phase == READ_MISSES;
+    if (result->count > 0) {
+        st->read.file_ns += sub_u64(now_ns, st->read.heard_ns);
+        st->read.file_bytes += (uint64_t)result->count;
+    }
+    st->read.heard_ns = now_ns;
     if (result->count < 0 && !(misses && misses_beside(call))) {
         read_end(call, -1, result->error, "reading the backing file failed");
         return;
@@ -464,6 +488,8 @@ static bool read_in_vain(Call *call)
 static void call_read_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
+    if (call->phase == READ_ENTER || call->phase == READ_REMOTE)
+        st->read.heard_ns = now_ns;
     if (call->phase == READ_ENTER) {
         read_window(call, now_ns);
         if (call->need == NEED_NOTHING || call->phase != READ_REMOTE)
@@ -520,5 +546,6 @@ void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t l
     st->user.buf = buf;
     st->user.offset = offset;
     st->user.len = len;
+    st->read.began_ns = st->read.heard_ns = now_ns;
     window_look(call, now_ns);
 }

@@ -59,6 +59,11 @@ static void write_end(Call *call, ssize_t result, int error, const char *reason)
     (void)region_leave(c, region_top(r));
     if (result > 0)
         r->written_bytes += (uint64_t)result;
+    if (result > 0 && !region_top(r)->cached) {
+        c->account.figures.writes++;
+        c->account.figures.write_bytes += (uint64_t)result;
+        c->account.changed = true;
+    }
     client_unlock(c);
     call_finish(call, result, error, reason);
     c->hooks.wake(c->hooks.ctx);

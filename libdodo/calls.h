@@ -32,6 +32,9 @@ typedef struct CallRead {
     uint64_t extent_at, extent_end; /* what else is, from the next byte on; the same: nothing */
     FillItem *fill;                 /* being read; NULL: straight into the user's buffer */
     bool short_file;                /* the file ended: the call ends too */
+    uint64_t missed;                /* bytes of the user's that came from the file */
+    uint64_t began_ns, heard_ns;    /* heard: when the call last got on */
+    uint64_t file_ns, file_bytes;   /* what its reads of the file took */
 } CallRead;
 
 typedef struct CallWrite {

@@ -89,7 +89,7 @@ void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool
     free(r->blocks.filled);
     r->blocks.filled =
         calloc((blocks + 63) / 64, sizeof *r->blocks.filled); /* without it filled_bytes is 0 */
-    r->blocks.filled_count = 0;
+    region_emptied(c, r);
     r->blocks.rest_ns = r->blocks.given_up = 0;
     checks_begin(c, r);
     mirror_joined(c, r, now_ns);
@@ -115,7 +115,7 @@ void client_region_retire(Client *c, Region *r, uint64_t now_ns)
     one_is_enough(r);
     client_region_idle(c, r, now_ns);
     mirror_lost(c, r);
-    r->blocks.filled_count = 0;
+    region_emptied(c, r);
     free(r->blocks.filled);
     r->blocks.filled = NULL;
     checks_end(r);

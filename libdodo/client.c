@@ -221,6 +221,8 @@ void client_region_remove(Client *c, Region *r)
     if (index < c->free_hint)
         c->free_hint = index;
     list_remove(&r->link);
+    region_emptied(c, r);
+    c->account.figures.regions -= r->counted;
     c->count--;
 }
 
@@ -357,6 +359,26 @@ void client_stats(Client *c, ClientStats *ret)
     ret->active = c->claimed;
     ret->requests = numbers_last(&c->ids);
     client_unlock(c);
+}
+
+/* What the program read of remote memory would have cost as much a byte as what it read of files
+ * did: of those reads alone that is known. */
+bool client_figures(Client *c, ProgramFigures *ret)
+{
+    Account *a = &c->account;
+    bool changed = a->changed;
+    if (!changed)
+        return false;
+    a->changed = false;
+    *ret = a->figures;
+    ret->held_bytes = a->held_blocks * WIRE_BLOCK_SIZE;
+    if (a->file_bytes == 0)
+        return true;
+    double a_byte_ns = (double)a->file_ns / (double)a->file_bytes;
+    double saved = a_byte_ns * (double)a->figures.remote_bytes - (double)a->remote_ns;
+    ret->valued_reads = a->figures.remote_reads;
+    ret->remote_saved_ns = saved > 0 && saved < (double)INT64_MAX ? (uint64_t)saved : 0;
+    return true;
 }
 
 static uint64_t filled_bytes(const Region *r)

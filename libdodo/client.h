@@ -26,6 +26,15 @@ typedef struct HealBeside {
     bool gone;             /* its host had nothing of it any more */
 } HealBeside;
 
+/* What the program's own regions have done for it, and what that is worth: how long reads took that
+ * needed no file, and those of files. */
+typedef struct Account {
+    ProgramFigures figures;
+    bool changed;
+    uint64_t held_blocks; /* of all regions, as far as was seen */
+    uint64_t remote_ns, file_ns, file_bytes;
+} Account;
+
 struct Client {
     ClientConfig config;
     Env env;
@@ -69,6 +78,7 @@ struct Client {
     Story story;
     bool alive_due; /* something for cmd to know before the next keep-alive */
     ClientStats stats;
+    Account account;
     CreditPool credit;       /* atomic, outside the lock */
     _Atomic bool stopped;    /* outside the lock */
     _Atomic uint32_t losses; /* of regions' memory; changes under the lock */

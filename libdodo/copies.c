@@ -72,9 +72,18 @@ void region_saw_filled(Client *c, Region *r, uint64_t block, bool filled)
         return;
     r->blocks.filled[block / 64] ^= (uint64_t)1 << block % 64;
     r->blocks.filled_count += filled ? 1 : UINT64_MAX;
+    c->account.held_blocks += filled ? 1 : UINT64_MAX;
+    c->account.changed = true;
     Region *twin = mirror_other(r);
     if (twin && region_has_filled(twin, block) != filled)
         mirror_uneven(c, filled ? twin : r);
+}
+
+void region_emptied(Client *c, Region *r)
+{
+    c->account.held_blocks -= r->blocks.filled_count;
+    c->account.changed = true;
+    r->blocks.filled_count = 0;
 }
 
 void region_gave_up(Client *c, Region *r, uint64_t first, uint64_t last)

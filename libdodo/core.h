@@ -21,6 +21,7 @@
 
 #include "base/blocksum.h"
 #include "base/env.h"
+#include "libdodo/program_page.h"
 #include "proto/endpoint.h"
 #include "proto/finder.h"
 #include "proto/request.h"
@@ -101,6 +102,9 @@ typedef struct ClientStats {
     uint64_t shared, inherited; /* regions that another process had opened: used, taken over */
 } ClientStats;
 void client_stats(Client *c, ClientStats *ret);
+/* What the program's own regions have done for it, for its page: under the hooks' lock. False:
+ * that is not new. */
+bool client_figures(Client *c, ProgramFigures *ret);
 /* Invariants, for tests: digests, lists and counts agree. */
 bool client_check(Client *c);
 
@@ -267,6 +271,7 @@ typedef struct FileGiven {
     uint64_t taken_ns, granule_ns; /* of the stamp, as in FileResult */
     bool retainable; /* a file system known to keep honest stamps, and a key that others find */
     bool shareable;  /* core: the file has not changed for long enough, and nobody can write it */
+    bool cached;     /* for a cache of this process, which counts the program's reads and writes */
 } FileGiven;
 
 /* A call made of others, its pieces: a vectored one, or one on several stripes of a region. It

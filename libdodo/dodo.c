@@ -16,6 +16,7 @@
 #include "libdodo/link.h"
 #include "libdodo/queue.h"
 #include "libdodo/carried.h"
+#include "libdodo/program_file.h"
 #include "libdodo/range_held.h"
 #include "libdodo/reason.h"
 #include "libdodo/runtime.h"
@@ -134,6 +135,7 @@ static int open_region(size_t len, int fd, off_t offset, unsigned flags, bool he
         return fail(&e, -result, reason);
     }
     retain_since(&given, since_ns);
+    given.cached = held;
     call_open_start(&e.call, e.link->channel, &given, len, (uint64_t)offset, flags, os_now_ns());
     return (int)finish(&e);
 }
@@ -479,6 +481,11 @@ void dodo_private_reason(const char *text)
 void dodo_private_descriptors(const OsDescriptors *where)
 {
     os_descriptors_place(where);
+}
+
+ProgramPart *dodo_private_program(void)
+{
+    return program_part(PROGRAM_CACHE);
 }
 
 unsigned dodo_private_close_files(void)

@@ -7,6 +7,7 @@
 #include "base/polling.h"
 #include "libdodo/drive.h"
 #include "libdodo/gate.h"
+#include "libdodo/program_file.h"
 #include "libdodo/queue.h"
 #include "libdodo/random.h"
 #include "libdodo/runtime_private.h"
@@ -27,6 +28,7 @@ static void fork_prepare(void)
         (void)pthread_mutex_lock(&rt->waker.lock);
     file_lock_all();
     share_map_lock_all();
+    program_lock_all();
     queue_lock_all();
     log_lock_all();
 }
@@ -38,6 +40,7 @@ static void fork_parent(void)
     Runtime *rt = runtime_running;
     log_unlock_all();
     queue_unlock_all();
+    program_unlock_all();
     share_map_unlock_all();
     file_unlock_all();
     if (rt)
@@ -72,6 +75,7 @@ static void fork_child(void)
 {
     Runtime *rt = runtime_running;
     runtime_running = NULL;
+    program_abandon();
     queue_forget_all();
     random_forget();
     polling_forget();

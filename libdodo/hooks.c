@@ -15,8 +15,14 @@ static void hook_lock(void *ctx)
     (void)pthread_mutex_lock(&((Runtime *)ctx)->waker.lock);
 }
 
+/* What the core has counted is in the process's page before others may count on. */
 static void hook_unlock(void *ctx)
 {
+    Runtime *rt = ctx;
+    ProgramFigures figures;
+    ProgramPart *part = atomic_load_explicit(&rt->part, memory_order_acquire);
+    if (part && client_figures(rt->client, &figures))
+        program_part_write(part, &figures);
     (void)pthread_mutex_unlock(&((Runtime *)ctx)->waker.lock);
 }
 

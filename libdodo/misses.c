@@ -14,6 +14,7 @@
 void misses_count(Call *call, uint64_t bytes, bool instead)
 {
     Client *c = call->channel->client;
+    call->state->read.missed += bytes;
     client_lock(c);
     call->region->misses += bytes;
     if (instead)

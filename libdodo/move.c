@@ -90,6 +90,7 @@ static void twin_init(Region *twin, Region *first)
     twin->file_offset = first->file_offset;
     twin->flags = first->flags;
     twin->file = first->file;
+    twin->cached = first->cached;
     twin->key = first->key;
     twin->inode = first->inode;
     twin->stamp = first->stamp;

@@ -72,6 +72,8 @@ typedef struct Region {
     bool reused;
     bool retainable;
     bool carried;   /* it has no file, nor checksums (call_take.c) */
+    bool cached;    /* FileGiven.cached */
+    bool counted;   /* among those of the program */
     unsigned flags; /* DODO_* */
     unsigned refs;  /* calls in progress */
     uint64_t len, file_offset;
@@ -106,6 +108,7 @@ Region *region_part(Region *r, uint64_t offset, uint64_t *ret_inner);
 /* ---- copies.c: under the lock ---- */
 bool region_has_filled(const Region *r, uint64_t block); /* as far as was seen */
 void region_saw_filled(Client *c, Region *r, uint64_t block, bool filled);
+void region_emptied(Client *c, Region *r); /* what was seen filled is gone */
 /* They are being unfilled: by a discard, or as the file of a write failed. What was asked before
  * that says nothing of them. */
 void region_gave_up(Client *c, Region *r, uint64_t first, uint64_t last);

@@ -9,6 +9,7 @@
 
 #include "libdodo/drive.h"
 #include "libdodo/names.h"
+#include "libdodo/program_page.h"
 #include "libdodo/runtime.h"
 
 struct Runtime {
@@ -28,9 +29,10 @@ struct Runtime {
     pthread_t thread;     /* the background's, from the first region on */
     _Atomic bool serving; /* it was started; changed under runtime_start_lock */
     int background_fd;
-    _Atomic bool stop;  /* the background's thread */
-    _Atomic bool ended; /* the process is in exit() */
-    bool forked;        /* its files are the parent's */
+    _Atomic bool stop;         /* the background's thread */
+    _Atomic bool ended;        /* the process is in exit() */
+    bool forked;               /* its files are the parent's */
+    ProgramPart *_Atomic part; /* of the process's page; NULL: it has none, or none yet */
 };
 
 /* instance.c */

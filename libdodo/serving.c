@@ -6,6 +6,7 @@
 #include "base/os.h"
 #include "libdodo/drive.h"
 #include "libdodo/gate.h"
+#include "libdodo/program_file.h"
 #include "libdodo/runtime_private.h"
 
 static void *background_main(void *arg)
@@ -39,6 +40,8 @@ static int background_start(Runtime *rt)
 {
     int result = os_thread_start(&rt->thread, background_main, rt);
     rt->serving = result == 0;
+    if (result == 0)
+        rt->part = program_part(PROGRAM_LIBRARY);
     return result;
 }
 

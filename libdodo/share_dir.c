@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "libdodo/state_dir.h"
 
-static const char part[] = "shared";
+static const char maps[] = "shared", pages[] = "programs";
 static char known[PATH_MAX]; /* the one that was chosen; empty: none was */
 
 /* Of a kind on which all processes of this host see the same, at once, and on which room that was
@@ -33,8 +33,8 @@ static bool is_local(int dir)
     return false;
 }
 
-/* @parent/shared, if it is of such a kind. */
-static int open_shared(int parent)
+/* @parent/@part, if it is of such a kind. */
+static int open_shared(int parent, const char *part)
 {
     CLEANUP_CLOSE int shared = parent < 0 ? parent : state_dir_own(parent, part);
     if (shared < 0)
@@ -42,14 +42,14 @@ static int open_shared(int parent)
     return is_local(shared) ? STEAL_FD(shared) : -EOPNOTSUPP;
 }
 
-/* @base/@own/shared. In a directory for all, @own may be another user's. */
-static int open_at(const char *base, const char *own)
+/* @base/@own/@part. In a directory for all, @own may be another user's. */
+static int open_at(const char *base, const char *own, const char *part)
 {
     CLEANUP_CLOSE int at = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (at < 0)
         return -errno;
     CLEANUP_CLOSE int dir = state_dir_own(at, own);
-    return open_shared(dir);
+    return open_shared(dir, part);
 }
 
 static bool runtime_base(char *out, size_t cap)
@@ -61,27 +61,27 @@ static bool runtime_base(char *out, size_t cap)
 }
 
 /* One of those in memory, and its path. */
-static int open_in_memory(char *ret, size_t cap)
+static int open_in_memory(const char *part, char *ret, size_t cap)
 {
     char base[PATH_MAX - 32], own[32];
-    int dir = runtime_base(base, sizeof base) ? open_at(base, "dodo") : -ENAMETOOLONG;
+    int dir = runtime_base(base, sizeof base) ? open_at(base, "dodo", part) : -ENAMETOOLONG;
     (void)snprintf(ret, cap, "%s/dodo/%s", base, part);
     if (dir >= 0)
         return dir;
     (void)snprintf(own, sizeof own, "dodo-%u", geteuid());
     (void)snprintf(ret, cap, "/dev/shm/%s/%s", own, part);
-    return open_at("/dev/shm", own);
+    return open_at("/dev/shm", own, part);
 }
 
 /* That on disk is looked for each time: the way is long, but its disk takes longer. */
 static int choose(void)
 {
-    int dir = open_in_memory(known, sizeof known);
+    int dir = open_in_memory(maps, known, sizeof known);
     if (dir >= 0)
         return dir;
     *known = '\0';
     CLEANUP_CLOSE int state = state_dir_open(NULL);
-    return open_shared(state);
+    return open_shared(state, maps);
 }
 
 static int open_known(void)
@@ -94,4 +94,9 @@ int share_dir_open(void)
 {
     int dir = *known ? open_known() : -ENOENT;
     return dir >= 0 ? dir : choose();
+}
+
+int share_dir_programs(char *ret_path, size_t cap)
+{
+    return open_in_memory(pages, ret_path, cap);
 }

@@ -8,8 +8,13 @@
 #ifndef DODO_LIBDODO_SHARE_DIR_H
 #define DODO_LIBDODO_SHARE_DIR_H
 
+#include <stddef.h>
+
 /* A descriptor of it, which is made where it is missing; the caller closes it. -errno: there is
  * none. */
 int share_dir_open(void);
+/* The one beside it, of the pages of programs (program_page.h), and its path; never that of
+ * state_dir.h: a disk has no use for them. */
+int share_dir_programs(char *ret_path, size_t cap);
 
 #endif

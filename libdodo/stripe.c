@@ -91,6 +91,10 @@ static int striped_new(Client *c, const FileGiven *given, uint64_t len, uint64_t
     r->file_offset = offset;
     r->flags = flags;
     r->file = given->file;
+    r->cached = given->cached;
+    r->counted = !r->cached;
+    c->account.figures.regions += r->counted;
+    c->account.changed = true;
     r->key = given->key;
     r->inode = given->inode;
     r->stamp = given->stamp;
