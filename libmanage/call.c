@@ -229,6 +229,8 @@ static void read_over(Cache *c, CacheCall *call, int error, uint64_t now_ns)
                    : call->from_remote ? WORTH_REMOTE
                                        : WORTH_LOCAL,
                    now_ns);
+    if (bytes > 0 && !call->from_kernel && !call->from_disk)
+        saved_read(c, r, bytes, now_ns - call->began_ns, call->from_remote);
     call_over(call, (ssize_t)bytes, 0);
 }
 

@@ -27,6 +27,7 @@
 #include <sys/uio.h>
 
 #include "dodo/manage.h"
+#include "libdodo/program_page.h"
 
 typedef struct Cache Cache;
 typedef struct CacheCall CacheCall;
@@ -113,6 +114,9 @@ int cache_set_policy(Cache *c, int policy);
 int cache_register_policy(Cache *c, const struct manage_policy *policy);
 
 void cache_stats(Cache *c, struct manage_stats *ret);
+/* What this has done for the program, for its page: under the hooks' lock. False: that is not new.
+ */
+bool cache_figures(Cache *c, ProgramFigures *ret);
 /* What the shell measured: copying @bytes took @ns; the least counts. Costs of files and of remote
  * memory are taken from the results of jobs. */
 void cache_copy_cost(Cache *c, uint64_t bytes, uint64_t ns);

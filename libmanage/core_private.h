@@ -214,6 +214,8 @@ struct Cache {
     uint64_t kept_ns;     /* what copies for the next run took at the end of this one */
     unsigned keeping;     /* jobs that make them */
     struct manage_stats stats;
+    uint64_t local_saved_ns, remote_saved_ns, valued_reads;
+    uint64_t told; /* of what was counted, when that was last asked for: it only grows */
 
     unsigned lane_count, lanes_given;
     ListNode claimed; /* victims that could not be taken because of a hit */
@@ -407,6 +409,13 @@ bool clone_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, bool alik
  * reads. */
 void worth_note(Cache *c, const Region *r, uint64_t bytes, bool in_order, uint64_t ns,
                 enum WorthFrom from, uint64_t now_ns);
+
+/* ---- saved.c -------------------------------------------------------------------------------- */
+
+/* A read that needed no file, nor memory of the kernel's, took @ns. */
+void saved_read(Cache *c, const Region *r, uint64_t bytes, uint64_t ns, bool remote);
+/* So many hits, of @bytes in all. */
+void saved_hits(Cache *c, const Region *r, uint64_t reads, uint64_t bytes);
 
 /* ---- reclaim.c ------------------------------------------------------------------------------ */
 

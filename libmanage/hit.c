@@ -129,7 +129,21 @@ static void run_take(Cache *c, Lane *l, const Region *r)
         run_follow(c, l, r, from, to, len);
 }
 
-static void record_take(Cache *c, Lane *l, const HitRecord *h)
+/* Hits one after the other on one region, of which what they saved is counted in one. */
+typedef struct HitSum {
+    const Region *region;
+    uint64_t reads, bytes;
+} HitSum;
+
+static void sum_take(Cache *c, HitSum *sum, const Region *next)
+{
+    if (sum->region != next) {
+        saved_hits(c, sum->region, sum->reads, sum->bytes);
+        *sum = (HitSum){.region = next};
+    }
+}
+
+static void record_take(Cache *c, Lane *l, const HitRecord *h, HitSum *sum)
 {
     Region *r = region_find(c, h->rd);
     bool gone = !r || r->number != h->region || r->closing; /* closed meanwhile */
@@ -147,6 +161,9 @@ static void record_take(Cache *c, Lane *l, const HitRecord *h)
     run_follow(c, l, r, h->run_from, h->offset + h->len, h->len);
     take_local(c, r, h);
     worth_note(c, r, h->len, false, cost_of(&c->copy, h->len), WORTH_LOCAL, h->at_ns);
+    sum_take(c, sum, r);
+    sum->reads++;
+    sum->bytes += h->len;
 }
 
 static void file_reads_take(Cache *c, Lane *l)
@@ -176,6 +193,7 @@ static void hits_take(Cache *c, Lane *l)
         return;
     /* The lane does not say of which files they were: all count for the one that was read last. */
     worth_hits(&r->ways->worth, hits, bytes, hits * cost_of(&c->copy, bytes / hits));
+    saved_hits(c, r, hits, bytes);
     run_take(c, l, r);
 }
 
@@ -186,8 +204,10 @@ void cache_enter(Cache *c)
         Lane *l = c->lanes[i];
         uint32_t head = atomic_load_explicit(&l->head, memory_order_acquire);
         uint32_t tail = atomic_load_explicit(&l->tail, memory_order_relaxed);
+        HitSum sum = {0};
         for (; tail != head; tail++)
-            record_take(c, l, &l->records[tail % LANE_RECORDS]);
+            record_take(c, l, &l->records[tail % LANE_RECORDS], &sum);
+        sum_take(c, &sum, NULL);
         atomic_store_explicit(&l->tail, tail, memory_order_release);
         file_reads_take(c, l);
         hits_take(c, l);

@@ -9,8 +9,14 @@ static void hook_lock(void *ctx)
     (void)pthread_mutex_lock(&((Manage *)ctx)->lock);
 }
 
+/* What the core has counted is in the process's page before others may count on. */
 static void hook_unlock(void *ctx)
 {
+    Manage *m = ctx;
+    ProgramFigures figures;
+    ProgramPart *part = atomic_load_explicit(&m->part, memory_order_acquire);
+    if (part && cache_figures(m->cache, &figures))
+        program_part_write(part, &figures);
     (void)pthread_mutex_unlock(&((Manage *)ctx)->lock);
 }
 

@@ -2,6 +2,7 @@
 /* The one cache of a process, and its threads' ways to it; a child of a fork has none. */
 #include <stdlib.h>
 
+#include "libdodo/program_file.h"
 #include "libmanage/backing.h"
 #include "libmanage/shell_private.h"
 
@@ -16,6 +17,12 @@ Manage *manage_peek(void)
 Cache *manage_cache(Manage *m)
 {
     return m->cache;
+}
+
+void manage_publish(Manage *m)
+{
+    if (!atomic_load_explicit(&m->part, memory_order_acquire))
+        atomic_store_explicit(&m->part, dodo_private_program(), memory_order_release);
 }
 
 bool manage_ending(const Manage *m)

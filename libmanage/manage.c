@@ -75,6 +75,7 @@ static int open_region(Manage *m, size_t len, int fd, off_t offset, unsigned fla
     int result = backing_open(fd, (uint64_t)offset, len, flags & DODO_RDONLY, &b);
     if (result < 0)
         return result;
+    manage_publish(m);
     int64_t size = backing_size(b);
     int rd = size < 0 ? (int)size : cache_open(manage_cache(m), len, (uint64_t)size, b, flags);
     if (rd < 0)

@@ -23,6 +23,8 @@ int manage_get(Manage **ret, char error[MANAGE_SETTINGS_ERROR_MAX]);
 /* The same if it is there already, else NULL. */
 Manage *manage_peek(void);
 Cache *manage_cache(Manage *m);
+/* Others on this host may see what the cache does, from the first region on. */
+void manage_publish(Manage *m);
 /* The process is at its end: nobody will close what is opened now. */
 bool manage_ending(const Manage *m);
 /* What a hit needs, side by side. */

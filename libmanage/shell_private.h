@@ -19,6 +19,7 @@ struct Manage {
     unsigned threads_count; /* started when there is work and no other waits for it */
     unsigned threads_waiting;
     pid_t pid;
+    ProgramPart *_Atomic part; /* of the process's page; NULL: it has none, or none yet */
     atomic_bool ending; /* the process ends: what was written has been flushed, or is being */
 };
 
