@@ -18,6 +18,7 @@ extern const Command command_owner;
 extern const Command command_rekey;
 extern const Command command_top;
 extern const Command command_events;
+extern const Command command_clients;
 extern const Command command_explain;
 extern const Command command_ping;
 extern const Command command_keygen;

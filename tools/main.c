@@ -14,9 +14,10 @@
 #include "tools/external.h"
 
 static const Command *const commands[] = {
-    &command_status, &command_top,    &command_regions, &command_events,  &command_drain,
-    &command_check,  &command_config, &command_join,    &command_explain, &command_owner,
-    &command_ping,   &command_keygen, &command_rekey,   &command_bench,   &command_survey,
+    &command_status, &command_top,     &command_clients, &command_regions,
+    &command_events, &command_drain,   &command_check,   &command_config,
+    &command_join,   &command_explain, &command_owner,   &command_ping,
+    &command_keygen, &command_rekey,   &command_bench,   &command_survey,
 };
 
 static void print_help(FILE *to)
