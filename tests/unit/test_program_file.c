@@ -88,12 +88,15 @@ static pid_t program(bool forks, int *ret_fd)
         ProgramPart *part = program_part(PROGRAM_LIBRARY);
         if (part)
             program_part_write(part, &(ProgramFigures){.regions = 3});
-        if (forks && fork() == 0) {
+        bool child = forks && fork() == 0;
+        if (child)
             program_abandon(); /* as the library's handler has it */
+        if (child == forks)    /* the last of them */
+            (void)!write(ready[1], "x", 1);
+        if (child) {
             (void)!read(end[0], &byte, 1);
             _exit(0);
         }
-        (void)!write(ready[1], "x", 1);
         (void)!read(end[0], &byte, 1);
         exit(part ? 0 : 1);
     }
