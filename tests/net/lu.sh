@@ -43,11 +43,11 @@ cluster 3
 
 matrix=(--generate 11 --order 700 --slab 48 --files 5)
 factor disk disk "${matrix[@]}"
-factor dodo dodo "${matrix[@]}"
+factor remote dodo "${matrix[@]}"
 judge disk.out "r['errors'] == 0 and r['residual'] < 1 and r['remote_bytes'] == 0"
-judge dodo.out "r['errors'] == 0 and r['residual'] < 1 and r['regions_opened'] == 73 and
+judge remote.out "r['errors'] == 0 and r['residual'] < 1 and r['regions_opened'] == 73 and
   r['remote_bytes'] > r['file_bytes'] and r['remote_bytes'] + r['file_bytes'] == r['read_bytes']"
-same_factors disk dodo
+same_factors disk remote
 must "the regions are given back" no_regions
 
 matrix=(--generate 12 --order 1200 --slab 16)
