@@ -53,8 +53,7 @@ static int clients(const ClientsOptions *o)
 static int run(int argc, char **argv)
 {
     char error[CONFIG_ERROR_MAX] = "";
-    ClientsOptions o = {.json = false};
-    config_common_init(&o.common);
+    ClientsOptions o = {0};
     const enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
     const int status =
         outcome == CONFIG_OK ? clients(&o) : start_config_failed(&program, outcome, error);
