@@ -154,10 +154,13 @@ typedef struct Start {
     void *ctx;
 } Start;
 
+/* It is never counted before it is there: who sees that no other thread is left may end the
+ * process. */
 static void *counted_main(void *arg)
 {
     Start start = *(Start *)arg;
     free(arg);
+    descriptors.threads(1);
     void *res = start.run(start.ctx);
     descriptors.threads(-1);
     return res;
@@ -182,12 +185,9 @@ int os_thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx)
     if (!start)
         return -ENOMEM;
     *start = (Start){run, ctx};
-    descriptors.threads(1);
     int res = thread_create(ret, counted_main, start);
-    if (res < 0) {
-        descriptors.threads(-1);
+    if (res < 0)
         free(start);
-    }
     return res;
 }
 

@@ -32,8 +32,8 @@ typedef struct OsDescriptors {
     void (*own)(int fd);       /* hears of each of these */
     void (*busy)(bool begins); /* hears when this thread is about to have one with a number that
                                   the program may close, and when it has none any more; nests */
-    void (*threads)(int by);   /* hears of each thread of os_thread_start(): 1 as it begins, -1 as
-                                  it ends */
+    void (*threads)(int by);   /* hears of each thread of os_thread_start(), in it: 1 as it begins,
+                                  -1 as it ends */
 } OsDescriptors;
 /* From here on. Before other threads use this. */
 void os_descriptors_place(const OsDescriptors *where);

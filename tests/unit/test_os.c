@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the kernel is asked for: long reads, and descriptors out of the way. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,4 +82,35 @@ TEST(descriptors__are_placed_above_a_floor_and_named)
     assert_int_equal(owned[1], high);
     assert_true(fcntl(low, F_GETFD) & FD_CLOEXEC);
     assert_true(close(low) == 0 && close(high) == 0);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static pthread_t counted_in;
+static int counted;
+
+static void note_thread(int by)
+{
+    counted += by;
+    counted_in = pthread_self();
+}
+
+static void *see_count(void *ctx)
+{
+    *(bool *)ctx = counted == 1 && pthread_equal(counted_in, pthread_self());
+    return ctx;
+}
+
+/* By itself: one that is not there yet is not counted. */
+TEST(threads__are_counted_while_they_run)
+{
+    pthread_t thread;
+    bool seen = false;
+    os_descriptors_place(&(OsDescriptors){.threads = note_thread});
+    assert_int_equal(os_thread_start(&thread, see_count, &seen), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    os_descriptors_place(&(OsDescriptors){0});
+    assert_true(seen);
+    assert_int_equal(counted, 0);
+    assert_true(pthread_equal(counted_in, thread));
 }
