@@ -180,7 +180,8 @@ void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
         r->closing = true;
         region_refuse(c, r);
         stream_forget(c, r);
-        trace_leave(c, r);
+        if (GUARD(CLOSING))
+            trace_leave(c, r);
         fill_forget(c, r, now_ns);
         sync_run(c, call, now_ns);
     }

@@ -23,6 +23,7 @@
     X(LEDGER, "nothing is read unasked that the ledger does not cover")                \
     X(FILL_BESIDE, "nothing is filled beside a write that goes to the file alone")     \
     X(CLONE_BESIDE, "the file is not written where a clone of it is under way")        \
+    X(CLOSING, "nothing is begun for a region that is about to be freed")              \
     X(REFRACTION, "no allocation is tried within the refraction period")               \
     X(JOB_ALONE, "nothing is written into a piece while a job is at it")               \
     X(EDGES, "what a write leaves of a block is what the file has there")              \

@@ -82,7 +82,7 @@ int region_begin(Cache *c, uint64_t len, uint64_t size, void *file, unsigned fla
 
 void region_free(Cache *c, Region *r)
 {
-    assert(r->jobs == 0);
+    assert(r->jobs == 0 || !GUARD(CLOSING));
     stream_forget(c, r);
     for (uint64_t i = 0; i < r->leaf_count; i++) {
         Leaf *leaf = r->leaves[i];

@@ -85,7 +85,8 @@ enum {
     X(held)  /* an earlier run's data, and a write as it is opened */     \
     X(fill)  /* fills beside a write that began before memory was open */ \
     X(clone) /* writes past the cache beside clones and fetches */        \
-    X(sync)  /* csyncs that fail beside write-backs */
+    X(sync)  /* csyncs that fail beside write-backs */                    \
+    X(brief) /* regions that are closed while the background is busy */
 
 enum ManageScenario {
 #define X(name) SCENARIO_##name,
@@ -223,7 +224,7 @@ struct User {
 typedef struct ManageParams {
     unsigned users, callers, regions;
     CacheConfig cache;
-    uint64_t copy_ns, think_ns;
+    uint64_t copy_ns, think_ns, recall_ns;
     uint32_t rdonly_ppm, retain_ppm, stripe_ppm, through_ppm, stream_ppm, large_ppm;
     unsigned writes, syncs, opens, closes, changes, exits, policies;
     uint64_t kill_steps; /* on average; 0: nobody is killed */
@@ -234,6 +235,7 @@ typedef struct ManageParams {
     uint32_t held_ppm;        /* the kernel has in memory what is read; 0: nobody knows */
     uint32_t lie_ppm;         /* of the reads from remote memory: a host returns something else */
     bool small_writes, hits;
+    bool one_worker; /* the other could not be started */
 } ManageParams;
 
 struct ManageWorld {

@@ -367,7 +367,9 @@ void job_start(UserThread *t, CacheJob *job)
         break;
     case CACHE_RECALL:
         recall(t);
-        __attribute__((fallthrough));
+        simnet_at(w->net, world_now(w) + sim_rng_below(&w->rng, u->m->p.recall_ns), &u->life,
+                  size_later, t, 0);
+        break;
     case CACHE_SIZE:
     case CACHE_ASK:
     case CACHE_ADVISE:

@@ -50,7 +50,7 @@ int main(int argc, char **argv)
         [MANAGE_GUARD_RACED] = SCENARIO_held,         [MANAGE_GUARD_FILL_BESIDE] = SCENARIO_fill,
         [MANAGE_GUARD_CLONE_BESIDE] = SCENARIO_clone, [MANAGE_GUARD_DIRECT_ALONE] = SCENARIO_clone,
         [MANAGE_GUARD_SYNC_BESIDE] = SCENARIO_sync,   [MANAGE_GUARD_DOUBT] = SCENARIO_sync,
-        [MANAGE_GUARD_SYNC_JOINED] = SCENARIO_sync,
+        [MANAGE_GUARD_SYNC_JOINED] = SCENARIO_sync,   [MANAGE_GUARD_CLOSING] = SCENARIO_brief,
     };
     const Seeds seeds = {.program = "manage",
                          .guards = guards,

@@ -98,6 +98,17 @@ void truth_opened(UserRegion *r)
 }
 
 /* Killed: what the file has must be one of what it may have. */
+/* Its memory is another's by now. */
+static void no_job_is_left(const UserRegion *r)
+{
+    for (unsigned i = 0; i < USER_THREADS_MAX; i++) {
+        const UserThread *t = &r->user->threads[i];
+        if (t->job == &t->work && t->job->file == r)
+            violate(&r->user->m->w, "program%u, region %d: it is closed, and a job goes on",
+                    r->user->index, r->rd);
+    }
+}
+
 void truth_region_gone(UserRegion *r, bool killed)
 {
     UserFile *f = r->file;
@@ -339,8 +350,10 @@ static void sync_over(UserThread *t)
     m->cover[MANAGE_COVER_CLOSES_QUIET] += close && !r->synced;
     if (!close || !r->lost)
         synced(t);
-    if (close)
-        truth_region_gone(r, r->lost);
+    if (!close)
+        return;
+    no_job_is_left(r);
+    truth_region_gone(r, r->lost);
 }
 
 /* It changes nothing that can be wrong, so it cannot fail. */

@@ -85,12 +85,30 @@ static void sync_fails(ManageWorld *m, SimRng *r)
     m->w.p.fs.sync_fail_ppm = 300000;
 }
 
+/* Regions are closed soon, while the background is busy with others. */
+static void brief(ManageWorld *m, SimRng *r)
+{
+    ManageParams *p = &m->p;
+    alone(m, r);
+    p->regions = USER_REGIONS_MAX;
+    p->cache.limit_bytes = (uint64_t)4 * 4096;
+    p->cache.readahead_bytes = 4096;
+    p->rdonly_ppm = p->retain_ppm = 1000000;
+    p->writes = p->syncs = 0;
+    p->opens = p->closes = 1000;
+    p->exits = 100;
+    p->one_worker = true;
+    p->recall_ns = 20 * m->w.p.link.delay_ns + 1; /* from a disk of its own */
+    p->think_ns = 3 * m->w.p.link.delay_ns;
+}
+
 void manage_scenario_choose(ManageWorld *m)
 {
     static void (*const scenarios[])(ManageWorld *, SimRng *) = {[SCENARIO_held] = held,
                                                                  [SCENARIO_fill] = fill,
                                                                  [SCENARIO_clone] = clone,
-                                                                 [SCENARIO_sync] = sync_fails};
+                                                                 [SCENARIO_sync] = sync_fails,
+                                                                 [SCENARIO_brief] = brief};
     SimRng rng;
     sim_rng_init(&rng, m->w.seed, 0x7363656e);
     if (m->scenario != SCENARIO_any)

@@ -341,7 +341,8 @@ void user_work(User *u)
     World *w = &u->m->w;
     SimHeap *was = sim_heap_enter(&u->heap);
     FOR_THREADS(t, u) {
-        if (!is_worker(t) || t->job || w->stopping || u->step >= STEP_LEAVE)
+        if (!is_worker(t) || t->job || (u->m->p.one_worker && t->index > USER_CALLERS_MAX) ||
+            w->stopping || u->step >= STEP_LEAVE)
             continue;
         if (work_take(u, t)) {
             job_start(t, &t->work);

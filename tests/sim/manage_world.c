@@ -71,6 +71,7 @@ static void choose_programs(ManageParams *p, SimRng *r)
     p->opens = (unsigned)sim_rng_spread(r, 2, 10);
     p->closes = (unsigned)sim_rng_spread(r, 1, 20);
     p->changes = (unsigned)sim_rng_below(r, 10);
+    p->recall_ns = 2000;
     p->exits = sim_rng_below(r, 2);
     p->policies = (unsigned)sim_rng_below(r, 3);
     p->kill_steps = sim_rng_below(r, 3) ? sim_rng_spread(r, 20, 2000) : 0;
