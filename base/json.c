@@ -42,13 +42,14 @@ static size_t plain_bytes(const char *text)
 void json_string(Json *j, const char *text)
 {
     add_bytes(j, "\"", 1);
-    while (*text) {
+    for (;; text++) {
         size_t plain = plain_bytes(text);
         add_bytes(j, text, plain);
         text += plain;
-        if (*text) /* a byte that is no character counts as an unknown one */
-            json_add(j, "\\u%04x", (*text & 0x80) ? 0xfffd : (unsigned)*text);
-        text += *text != '\0';
+        if (!*text)
+            break;
+        /* A byte that is no character counts as an unknown one. */
+        json_add(j, "\\u%04x", (*text & 0x80) ? 0xfffd : (unsigned)*text);
     }
     add_bytes(j, "\"", 1);
 }

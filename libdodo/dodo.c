@@ -2,6 +2,7 @@
 /* The public calls: arguments in, core, errno out. See include/dodo/dodo.h. */
 #include "dodo/dodo.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -233,6 +234,7 @@ static void each_over(DodoEach *each, ssize_t result, int error, void (*over)(vo
 
 void dodo_each(DodoEach *each, unsigned count, void (*over)(void *ctx, unsigned i), void *ctx)
 {
+    assert(count <= DODO_EACH_MAX);
     Entry e;
     Call calls[DODO_EACH_MAX];
     if (!begin(&e)) {

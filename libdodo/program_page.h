@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program that runs says of itself to others of its user on this host, such as dodo clients:
- * a page that the program keeps mapped from a file (program_file.h), and that anybody may read who
- * may read the file. Nobody is asked, and nobody answers: the program stores its figures where it
- * has counted them, and who reads them disturbs it in nothing.
+/* The figures of a running program, for other programs of its user on this host, such as dodo
+ * clients. They are on a page that the program keeps mapped from a file (program_file.h). The
+ * program stores them as it counts them; a reader takes no lock and makes no request.
  *
  * Each part has one writer at a time: the library's, and the cache's. A part's turn is odd while it
  * is being written. Who reads takes the page three times, one after the other, and believes the

@@ -48,12 +48,15 @@ bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns)
     return taken;
 }
 
-/* Whether others beside it do no harm: where it is to be seen what remote memory costs, none are.
- */
+bool cache_job_goes_beside(const CacheJob *job)
+{
+    return job->kind == CACHE_CLONE || job->kind == CACHE_READ_REMOTE;
+}
+
+/* Where it is to be seen what remote memory costs, a job goes alone. */
 static bool may_have_company(const Cache *c, const CacheJob *first, uint64_t now_ns)
 {
-    return (first->kind == CACHE_CLONE || first->kind == CACHE_READ_REMOTE) &&
-           !remote_unproven(c, first->region, first->len, now_ns);
+    return cache_job_goes_beside(first) && !remote_unproven(c, first->region, first->len, now_ns);
 }
 
 bool cache_background_more(Cache *c, const CacheJob *first, CacheJob *job, uint64_t now_ns)

@@ -14,8 +14,6 @@ enum {
     SYNC_END
 };
 
-enum { KEPT_TOGETHER = 4 /* pieces of a copy for the next run: several go beside each other */ };
-
 /* ---- durability ----------------------------------------------------------------------------- */
 
 static void file_sync_begin(Cache *c, CacheCall *call, uint64_t now_ns)
@@ -209,16 +207,19 @@ static bool keep(Cache *c, CacheCall *call, uint64_t now_ns)
     return true;
 }
 
+/* While nobody knows what a copy takes, one shows it. */
+static bool may_keep(const Cache *c, const Region *r)
+{
+    return r && !r->closing && (clone_ns(r, c->cfg.piece_bytes) > 0 || !c->keeping);
+}
+
 bool cache_keep_take(Cache *c, int rd, uint64_t *at, CacheJob *job, uint64_t now_ns)
 {
-    bool taken = false;
     cache_enter(c);
     Region *r = region_find(c, rd);
-    bool alone = r && clone_ns(r, c->cfg.piece_bytes) == 0; /* nobody knows what it takes */
-    if (!r || r->closing || (alone && c->keeping))
-        r = NULL;
-    for (Piece *p; !taken && r && (p = keep_next(c, r, at, now_ns)); (*at)++)
-        taken = clone_out(c, job, p, KEPT_TOGETHER, false, now_ns);
+    bool taken = false, may = may_keep(c, r);
+    for (Piece *p; may && !taken && (p = keep_next(c, r, at, now_ns)); (*at)++)
+        taken = clone_out(c, job, p, PIECES_BESIDE, false, now_ns);
     if (taken) {
         c->keeping++;
         job->keeps = true;

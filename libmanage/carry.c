@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/time.h"
+#include "libdodo/range_held.h"
 #include "libmanage/backing.h"
 #include "libmanage/records.h"
 
@@ -173,8 +174,10 @@ void job_carry_out(const CacheJob *j, CacheResult *r)
 
 /* ---- several beside each other -------------------------------------------------------------- */
 
+_Static_assert((int)CACHE_BESIDE <= (int)DODO_EACH_MAX, "libdodo makes as many calls");
+
 typedef struct Beside {
-    DodoEach each[JOBS_BESIDE];
+    DodoEach each[CACHE_BESIDE];
     uint64_t last_ns; /* when the one before was over */
     JobOver *over;
     void *ctx;
@@ -192,11 +195,6 @@ static void beside_over(void *ctx, unsigned i)
                           .ns = now_ns - b->last_ns};
     b->last_ns = now_ns;
     b->over(b->ctx, i, &result);
-}
-
-bool job_goes_beside(const CacheJob *j)
-{
-    return j->kind == CACHE_CLONE || j->kind == CACHE_READ_REMOTE;
 }
 
 void job_carry_out_beside(const CacheJob *jobs, const struct iovec *copies, unsigned count,

@@ -3,17 +3,13 @@
 #ifndef DODO_LIBMANAGE_CARRY_H
 #define DODO_LIBMANAGE_CARRY_H
 
-#include "libdodo/range_held.h"
 #include "libmanage/core.h"
 
 /* What a CLONE is of; NULL: no memory. To be freed. */
 uint8_t *job_copy(const CacheJob *j);
 void job_carry_out(const CacheJob *job, CacheResult *ret);
-/* Jobs of which each is a CLONE or a READ_REMOTE, beside each other, at most JOBS_BESIDE. @copies:
- * of a CLONE's bytes, or nothing: of the piece itself. @over is called as each ends, in their
- * order. */
-enum { JOBS_BESIDE = DODO_EACH_MAX };
-bool job_goes_beside(const CacheJob *j);
+/* Carries out jobs that go beside each other, at most CACHE_BESIDE. @copies: of a CLONE's bytes;
+ * where there is none, they are the pieces' own. @over is called as each ends, in their order. */
 typedef void JobOver(void *ctx, unsigned i, const CacheResult *result);
 void job_carry_out_beside(const CacheJob *jobs, const struct iovec *copies, unsigned count,
                           JobOver *over, void *ctx);

@@ -196,7 +196,11 @@ typedef struct CacheResult {
 /* The next job for a background thread into @job. False: none now; look again when woken, or at
  * cache_background_deadline(). Any number of threads may take jobs. */
 bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns);
-/* A further job, which may be carried out beside @first. False: there is none. */
+/* Jobs that are carried out beside each other, at most. */
+enum { CACHE_BESIDE = 8 };
+/* Whether the job is one of those that may be. */
+bool cache_job_goes_beside(const CacheJob *job);
+/* A further job, for a thread that is about to carry out @first. False: there is none. */
 bool cache_background_more(Cache *c, const CacheJob *first, CacheJob *job, uint64_t now_ns);
 /* A copy of what is local of a region that is retained, for the next run, before its cclose or the
  * end of the process. *@at: 0 at first. Several may be carried out beside each other. False: there

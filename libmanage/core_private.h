@@ -20,6 +20,11 @@
 #include "libmanage/ways.h"
 #include "libmanage/worth.h"
 
+enum {
+    PIECES_TOGETHER = 16, /* that one job of the background writes or copies */
+    PIECES_BESIDE = PIECES_TOGETHER / CACHE_BESIDE, /* ... so that jobs beside each other copy as
+                                                       many in all */
+};
 enum { DROPS_ENOUGH = 64 }; /* in a row: victims need neither be written nor copied */
 enum { LEAF_PIECES = 256, STREAMS = 16, LANES = 64, LANE_RECORDS = 256, LANE_ALIGN = 128 };
 

@@ -76,7 +76,7 @@ static void beside_over(void *ctx, unsigned i, const CacheResult *result)
 void manage_carry_out_beside(Manage *m, CacheJob *jobs, unsigned count)
 {
     Besides b = {m->cache, jobs};
-    struct iovec copies[JOBS_BESIDE] = {{0}};
+    struct iovec copies[CACHE_BESIDE] = {{0}};
     for (unsigned i = 0; i < count; i++) {
         if (jobs[i].kind != CACHE_CLONE)
             continue;
@@ -91,12 +91,13 @@ void manage_carry_out_beside(Manage *m, CacheJob *jobs, unsigned count)
 
 void manage_keep(Manage *m, int rd)
 {
-    CLEANUP_FREE CacheJob *jobs = calloc(JOBS_BESIDE, sizeof *jobs);
+    CLEANUP_FREE CacheJob *jobs = calloc(CACHE_BESIDE, sizeof *jobs);
     uint64_t at = 0;
     unsigned count = jobs != NULL;
     while (count > 0) {
         count = 0;
-        while (count < JOBS_BESIDE && cache_keep_take(m->cache, rd, &at, &jobs[count], os_now_ns()))
+        while (count < CACHE_BESIDE &&
+               cache_keep_take(m->cache, rd, &at, &jobs[count], os_now_ns()))
             count++;
         if (count > 0)
             manage_carry_out_beside(m, jobs, count);

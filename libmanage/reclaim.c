@@ -5,11 +5,6 @@
  * mark. */
 #include "libmanage/core_private.h"
 
-enum {
-    TOGETHER = 16, /* pieces that the background writes or copies with a victim */
-    BESIDE = 2,    /* ... with one that is copied beside others */
-};
-
 enum Plan { PLAN_DROP, PLAN_WRITE, PLAN_CLONE, PLAN_OPEN };
 
 /* Whether the piece belongs into remote memory is decided for reads like the one that brought it:
@@ -161,7 +156,7 @@ static uint64_t pieces_together(const Cache *c, const Piece *p, enum Plan plan, 
 {
     uint64_t bytes = max_u64(p->len, p->read_bytes), piece = c->cfg.piece_bytes;
     bool look = plan == PLAN_CLONE && is_unproven(c, p, now_ns);
-    return look ? min_u64((bytes + piece - 1) / piece, TOGETHER) : TOGETHER;
+    return look ? min_u64((bytes + piece - 1) / piece, PIECES_TOGETHER) : PIECES_TOGETHER;
 }
 
 /* As much as is read at a time; where the clone is far shorter it says too little. */
@@ -214,7 +209,7 @@ bool reclaim_more(Cache *c, CacheJob *job, uint64_t now_ns)
         enum Plan plan = p ? plan_of(c, p, now_ns) : PLAN_OPEN;
         if (plan == PLAN_WRITE || plan == PLAN_OPEN)
             return false; /* by itself, next time */
-        if (plan == PLAN_CLONE && evict_begin(c, job, p, plan, BESIDE, now_ns))
+        if (plan == PLAN_CLONE && evict_begin(c, job, p, plan, PIECES_BESIDE, now_ns))
             return true;
         (void)evict(c, p);
     }

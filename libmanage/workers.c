@@ -81,14 +81,14 @@ static void carry_out_one(Manage *m, CacheJob *job)
 }
 
 /* Carries out the job, and what may go beside it. */
-static void work(Manage *m, CacheJob jobs[JOBS_BESIDE])
+static void work(Manage *m, CacheJob jobs[CACHE_BESIDE])
 {
     unsigned count = 1, i = 0, end;
-    while (count < JOBS_BESIDE && cache_background_more(m->cache, jobs, &jobs[count], os_now_ns()))
+    while (count < CACHE_BESIDE && cache_background_more(m->cache, jobs, &jobs[count], os_now_ns()))
         count++;
     for (; i < count; i = end) {
         end = i;
-        while (end < count && job_goes_beside(&jobs[end]))
+        while (end < count && cache_job_goes_beside(&jobs[end]))
             end++;
         if (end > i + 1)
             manage_carry_out_beside(m, &jobs[i], end - i);
@@ -101,7 +101,7 @@ static void work(Manage *m, CacheJob jobs[JOBS_BESIDE])
 static void *worker_main(void *arg)
 {
     Manage *m = arg;
-    CacheJob *jobs = calloc(JOBS_BESIDE, sizeof *jobs);
+    CacheJob *jobs = calloc(CACHE_BESIDE, sizeof *jobs);
     uint64_t seen;
     if (!jobs)
         return NULL;

@@ -384,6 +384,23 @@ TEST(keep__copies_go_beside_each_other_within_its_share)
     cache_free(c);
 }
 
+/* A host that takes nothing of a copy is not offered it again and again. */
+TEST(keep__offers_each_piece_once)
+{
+    int rd;
+    CacheConfig cfg;
+    CacheJob job;
+    uint64_t at = 0;
+    Cache *c = with_reads(&cfg, DODO_RETAIN | DODO_RDONLY, 30, &rd);
+    for (unsigned i = 0; cache_keep_take(c, rd, &at, &job, w.now_ns); i++) {
+        assert_true(i < 30);
+        const CacheResult none = {.remote = -1, .ns = 1};
+        cache_background_done(c, &job, &none, w.now_ns);
+    }
+    assert_true(cache_check(c));
+    cache_free(c);
+}
+
 TEST(keep__copies_nothing_that_is_not_retained)
 {
     static const unsigned flags[] = {DODO_RDONLY, DODO_RETAIN};
