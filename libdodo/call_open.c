@@ -107,18 +107,7 @@ static void open_install(Call *call, const OpOpenReply *reply, const char *reaso
     client_lock(c);
     int result = client_region_new(c, &r);
     if (result == 0) {
-        r->len = st->open.len;
-        r->file_offset = st->open.offset;
-        r->flags = st->open.flags;
-        r->file = st->open.given.file;
-        r->cached = st->open.given.cached;
-        r->counted = !r->cached;
-        c->account.figures.regions += r->counted;
-        c->account.changed = true;
-        r->key = st->open.given.key;
-        r->inode = st->open.given.inode;
-        r->stamp = st->open.given.stamp;
-        r->retainable = st->open.given.retainable;
+        client_region_given(c, r, &st->open.given, st->open.len, st->open.offset, st->open.flags);
         share_join(c, r, &st->open, now_ns);
         r->asked_id = st->open.left ? st->id : 0;
         if (r->sharing.waits)

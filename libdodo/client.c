@@ -204,6 +204,23 @@ int client_region_new(Client *c, Region **ret)
     return 0;
 }
 
+void client_region_given(Client *c, Region *r, const FileGiven *given, uint64_t len,
+                         uint64_t offset, unsigned flags)
+{
+    r->len = len;
+    r->file_offset = offset;
+    r->flags = flags;
+    r->file = given->file;
+    r->cached = given->cached;
+    r->key = given->key;
+    r->inode = given->inode;
+    r->stamp = given->stamp;
+    r->retainable = given->retainable;
+    r->counted = !r->cached;
+    c->account.figures.regions += r->counted;
+    c->account.changed = true;
+}
+
 void client_region_remove(Client *c, Region *r)
 {
     unsigned index = (unsigned)r->rd & (REGIONS_MAX - 1);

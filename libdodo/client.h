@@ -112,6 +112,9 @@ Region *client_user_region(Client *c, int rd); /* ... or closing, or a stripe: n
 
 /* Under the lock. */
 int client_region_new(Client *c, Region **ret); /* 0, -ENOMEM, -EMFILE */
+/* It is one of the program's, on [@offset, @offset + @len) of this file. */
+void client_region_given(Client *c, Region *r, const FileGiven *given, uint64_t len,
+                         uint64_t offset, unsigned flags);
 /* Out of the table, with its stripes; free it after unlocking. */
 void client_region_remove(Client *c, Region *r);
 /* Not under the lock. */

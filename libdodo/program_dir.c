@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "libdodo/program_dir.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/names_in.h"
 #include "base/os.h"
 
 static struct flock first_byte(void)
@@ -35,8 +35,11 @@ bool program_name_fits(const char *name)
 }
 
 /* Who has its lock is alone with it. */
-static void remove_dead(int dir, const char *name)
+static void remove_dead(void *ctx, int dir, const char *name)
 {
+    (void)ctx;
+    if (!program_name_fits(name))
+        return;
     CLEANUP_CLOSE int fd = os_above_standard(
         openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     if (fd >= 0 && program_lock(fd))
@@ -45,16 +48,5 @@ static void remove_dead(int dir, const char *name)
 
 void program_dir_sweep(int dir)
 {
-    int again = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = again >= 0 ? fdopendir(again) : NULL;
-    if (!d) {
-        if (again >= 0)
-            (void)close(again);
-        return;
-    }
-    const struct dirent *e;
-    for (unsigned i = 0; i < PROGRAM_FILES_MAX && (e = readdir(d)); i++)
-        if (program_name_fits(e->d_name))
-            remove_dead(dir, e->d_name);
-    (void)closedir(d);
+    names_in(dir, PROGRAM_FILES_MAX, remove_dead, NULL);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "libdodo/share_map.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/names_in.h"
 #include "base/os.h"
 #include "base/time.h"
 #include "libdodo/share_dir.h"
@@ -122,30 +122,14 @@ static int map_file_open(int dir, const char *name)
 }
 
 /* Who can have both locks is alone with it. */
-static void remove_unused(int dir, const char *name)
+static void remove_unused(void *ctx, int dir, const char *name)
 {
+    (void)ctx;
     struct stat st;
     CLEANUP_CLOSE int fd = map_file_open(dir, name);
     if (fd >= 0 && lock_byte(fd, PRESENT_BYTE, F_WRLCK) && lock_byte(fd, OPENER_BYTE, F_WRLCK) &&
         fstat(fd, &st) == 0 && st.st_nlink > 0) /* else the name is another file's by now */
         (void)unlinkat(dir, name, 0);
-}
-
-/* Processes that were killed left theirs. */
-static void sweep(int dir)
-{
-    int again = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = again >= 0 ? fdopendir(again) : NULL;
-    if (!d) {
-        if (again >= 0)
-            (void)close(again);
-        return;
-    }
-    const struct dirent *e;
-    for (unsigned i = 0; i < SWEEP_MAX && (e = readdir(d)); i++)
-        if (e->d_name[0] != '.')
-            remove_unused(dir, e->d_name);
-    (void)closedir(d);
 }
 
 /* Under the lock. */
@@ -155,7 +139,7 @@ static int directory_open(void)
     int dir = share_dir_open();
     if (dir >= 0 && !swept) {
         swept = true;
-        sweep(dir);
+        names_in(dir, SWEEP_MAX, remove_unused, NULL); /* processes that were killed left theirs */
     }
     return dir;
 }
@@ -293,7 +277,7 @@ static bool join_try(int dir, const char *name, ShareAsk *ask)
         ask->share = &j->share;
         ask->opener = j->opener;
     } else if (!again) {
-        remove_unused(dir, name);
+        remove_unused(NULL, dir, name);
     }
     return !again;
 }
@@ -364,7 +348,7 @@ void share_map_end(Share *share)
     OS_DESCRIPTORS_BUSY;
     CLEANUP_CLOSE int dir = share_dir_open();
     if (dir >= 0)
-        remove_unused(dir, j->file);
+        remove_unused(NULL, dir, j->file);
     (void)pthread_mutex_unlock(&lock);
     free(j);
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/names_in.h"
 #include "libdodo/program_dir.h"
 
 enum { USERS_MAX = 1024, LOOKS = 1000 /* at a page that is being written */ };
@@ -21,6 +22,11 @@ typedef struct Look {
     GArray *seen;
     GHashTable *dirs; /* inodes of those that were looked at: two ways may lead to one */
 } Look;
+
+typedef struct DirLook {
+    const Look *look;
+    uid_t uid;
+} DirLook;
 
 static const int dir_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
@@ -35,20 +41,23 @@ static enum ProgramVerdict take(int fd, Program *ret)
     return program_page_judge(seen, sizeof seen[0], ret);
 }
 
-static void look_at_file(const Look *l, int dir, const char *name, uid_t uid)
+static void look_at_file(void *ctx, int dir, const char *name)
 {
+    const DirLook *in = ctx;
     struct stat st;
-    ProgramSeen s = {.uid = uid};
+    ProgramSeen s = {.uid = in->uid};
     enum ProgramVerdict verdict = PROGRAM_BUSY;
+    if (!program_name_fits(name))
+        return;
     CLEANUP_CLOSE int fd =
         openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != uid ||
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != in->uid ||
         st.st_size != sizeof(ProgramPage) || !program_lives(fd))
         return;
     for (unsigned i = 0; i < LOOKS && verdict == PROGRAM_BUSY; i++)
         verdict = take(fd, &s.program);
     if (verdict == PROGRAM_GOOD)
-        g_array_append_val(l->seen, s);
+        g_array_append_val(in->look->seen, s);
 }
 
 /* ---- directories ----------------------------------------------------------------------------- */
@@ -73,15 +82,8 @@ static void look_at_dir(const Look *l, int base, const char *own, uid_t uid)
         return;
     if (uid == geteuid())
         program_dir_sweep(dir);
-    DIR *d = fdopendir(dir);
-    if (!d)
-        return;
-    dir = -1; /* d has it */
-    const struct dirent *e;
-    for (unsigned i = 0; i < PROGRAM_FILES_MAX && (e = readdir(d)); i++)
-        if (program_name_fits(e->d_name))
-            look_at_file(l, dirfd(d), e->d_name, uid);
-    (void)closedir(d);
+    DirLook in = {l, uid};
+    names_in(dir, PROGRAM_FILES_MAX, look_at_file, &in);
 }
 
 static void look_in(const Look *l, const char *base, const char *own, uid_t uid)
