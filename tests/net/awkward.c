@@ -41,6 +41,11 @@ static _Noreturn void fail_at(int line, const char *what)
             fail_at(__LINE__, #condition); \
     } while (0)
 
+static const char *how_ended(int status)
+{
+    return WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "it failed";
+}
+
 /* ---- the file: each word tells its place and version ------------------------------------------
  */
 
@@ -380,7 +385,8 @@ static void wait_for(pid_t pid)
 {
     int status = -1;
     CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
-    CHECK(status == 0);
+    if (status != 0)
+        fail_at(__LINE__, how_ended(status));
 }
 
 /* Children read right, also what is changed then, and leave the parent alone. */
@@ -582,7 +588,7 @@ static void run_case(const Case *c)
     CHECK(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ) == 0);
     CHECK(waitpid(pid, &status, 0) == pid);
     if (status != 0)
-        fail_at(__LINE__, WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "it failed");
+        fail_at(__LINE__, how_ended(status));
 }
 
 static void run_only(const char *name)
