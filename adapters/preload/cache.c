@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 
 #include "adapters/preload/own.h"
 #include "adapters/preload/report.h"
@@ -13,10 +12,19 @@ static atomic_bool loaded;
 static bool failed;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* This thread's forks call the handlers of the cache, which are older than this one. */
+static _Thread_local bool heard;
+
+static void fork_heard(void)
+{
+    heard = true;
+}
+
 static bool load(void)
 {
     if (region_cache_load(&calls, &calls) != NULL)
         return false;
+    (void)pthread_atfork(fork_heard, NULL, NULL);
     own_code_add((const void *)calls.cread);
     own_code_add((const void *)calls.version);
     calls.descriptors(own_place());
@@ -33,6 +41,11 @@ const CacheCalls *cache_calls(void)
     }
     cache_unlock();
     return cache_calls_if_loaded();
+}
+
+bool cache_forks_with_us(void)
+{
+    return !loaded || heard;
 }
 
 void cache_lock(void)

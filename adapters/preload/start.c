@@ -44,7 +44,7 @@ static void fork_child(void)
     parked_abandon_all();
     parked_unlock_all();
     cache_unlock();
-    forget(false);
+    forget(!cache_forks_with_us());
 }
 
 /* Other libraries begin before this one, and may read. */
