@@ -62,6 +62,8 @@ void file_reads_line(const FileReads *f, const char *path, char *line, size_t ca
     cap -= (size_t)len;
     if (f->reason == REASON_NONE)
         (void)snprintf(line, cap, ": cached, %s read\n", cached);
+    else if (f->reads == 0)
+        (void)snprintf(line, cap, ": not cached: %s\n", why);
     else if (f->cached_bytes == 0)
         (void)snprintf(line, cap, ": not cached, %s read: %s\n", uncached, why);
     else

@@ -13,38 +13,56 @@ bool handle_is_for_writing(int flags)
     return (flags & O_ACCMODE) != O_RDONLY;
 }
 
-/* What the kernel shall keep nothing of: a file that is open for reading and writing. Its shared
- * mappings fail then (ENODEV). One that could be stored to would have pages of its own, beside
- * those of the directory's file, and would be written back page by page, over what others have
- * stored in the same pages meanwhile. */
-static bool goes_straight(int flags)
+/* The kernel keeps pages of what is read and written by it. */
+static bool handle_is_paged(const Handle *handle)
 {
-    return (flags & O_ACCMODE) == O_RDWR;
+    return !handle->straight && !handle->passed;
+}
+
+/* What is opened for writing is not cached, so the kernel may serve it itself: its shared mappings
+ * are then those of the directory's file. Where the kernel cannot, and keeps pages of what is read
+ * and written, a mapping that can be stored to would have pages of its own, and would be written
+ * back page by page, over what others have stored in the same pages meanwhile. So the kernel shall
+ * keep nothing of what is opened for both; its shared mappings fail (ENODEV).
+ *
+ * While the kernel serves one opening of a file itself, it has to do so with all. Reads and writes
+ * of some come here nevertheless: those of a file that may be cached, and those of descriptors with
+ * flags that fcntl(2) may take away, as the kernel goes by the flags of the opening. Under @inode's
+ * lock. */
+static void handle_choose_way(Mount *m, Inode *inode, int flags, Handle *handle)
+{
+    bool cacheable = !handle->writes && regions_may_have(m, inode, handle->fd);
+    handle->passed = (!cacheable || inode->passed > 0) && passthrough_begin(m, inode);
+    handle->straight = handle->passed ? cacheable || (flags & (O_APPEND | O_DIRECT))
+                                      : (flags & O_ACCMODE) == O_RDWR;
+    inode->paged += handle_is_paged(handle);
+    inode->readers += handle_is_paged(handle) && !handle->writes;
 }
 
 /* @fd is taken. */
-static int handle_make(Inode *inode, int fd, bool writes, struct fuse_file_info *fi)
+static int handle_make(Mount *m, Inode *inode, int fd, bool writes, struct fuse_file_info *fi)
 {
     Handle *handle = malloc(sizeof *handle);
     if (!handle) {
         (void)close(fd);
         return -ENOMEM;
     }
-    *handle =
-        (Handle){.inode = inode, .fd = fd, .writes = writes, .straight = goes_straight(fi->flags)};
+    *handle = (Handle){.inode = inode, .fd = fd, .writes = writes};
     pthread_mutex_lock(&inode->lock);
+    handle_choose_way(m, inode, fi->flags, handle);
     list_push_back(&inode->handles, &handle->node);
-    inode->readers += !writes;
     pthread_mutex_unlock(&inode->lock);
     fi->fh = (uint64_t)(uintptr_t)handle;
     fi->direct_io = handle->straight;
+    if (handle->passed && !handle->straight)
+        report_passed(m, inode, fd);
     return 0;
 }
 
 int handle_adopt(Mount *m, Inode *inode, int fd, struct fuse_file_info *fi)
 {
     fresh_writer_begin(m, inode);
-    int res = handle_make(inode, fd, true, fi);
+    int res = handle_make(m, inode, fd, true, fi);
     if (res < 0)
         fresh_writer_end(inode);
     return res;
@@ -62,7 +80,7 @@ int handle_open(Mount *m, Inode *inode, int flags, struct fuse_file_info *fi)
     int fd = open(fd_path(inode->fd).text, (flags & ~NOT_FOR_US) | O_CLOEXEC);
     if (fd >= 0)
         mount_number_given(m, fd);
-    int res = fd < 0 ? -errno : handle_make(inode, fd, writes, fi);
+    int res = fd < 0 ? -errno : handle_make(m, inode, fd, writes, fi);
     if (res < 0 && writes)
         fresh_writer_end(inode);
     return res;
@@ -77,7 +95,10 @@ void handle_close(const struct fuse_file_info *fi)
         fresh_writer_end(inode);
     pthread_mutex_lock(&inode->lock);
     list_remove(&handle->node);
-    inode->readers -= !handle->writes;
+    inode->paged -= handle_is_paged(handle);
+    inode->readers -= handle_is_paged(handle) && !handle->writes;
+    if (handle->passed)
+        passthrough_end(inode);
     bool last = list_empty(&inode->handles);
     pthread_mutex_unlock(&inode->lock);
     free(handle);

@@ -40,6 +40,8 @@ static const ConfigKey keys[] = {
      "FILE", OPTION(mount.report), CONFIG_TEXT},
     {NULL, "allow_other", "Let other users in, as their rights allow; so it is for root", NULL,
      OPTION(mount.allow_other), CONFIG_BOOL},
+    {NULL, "no_passthrough", "Serve all reads and writes here, even what the kernel could itself",
+     NULL, OPTION(mount.no_passthrough), CONFIG_BOOL},
 };
 static const ConfigTable own = CONFIG_TABLE(keys);
 static const ConfigProgram program = {
@@ -64,6 +66,7 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
     conn->want &= ~(unsigned)(FUSE_CAP_HANDLE_KILLPRIV | FUSE_CAP_ATOMIC_O_TRUNC);
     conn->max_background = THREADS_MAX;
     conn->congestion_threshold = THREADS_MAX;
+    passthrough_offer(userdata);
 }
 
 static int serve(Mount *m)
@@ -137,7 +140,9 @@ static int session_run(Mount *m, const char *mountpoint, char *error)
                        mountpoint);
         return -EPERM;
     }
-    res = mirror_set_mount(m->mirror);
+    res = passthrough_init(m);
+    if (res == 0)
+        res = mirror_set_mount(m->mirror);
     if (res == 0) {
         start_announce("dodo mount: ready at %s", mountpoint);
         res = serve(m);
@@ -189,6 +194,7 @@ static void forget(Mount *m, Inode *inode)
     report_file(m, inode);
     fresh_forget(m, inode);
     handles_forget(inode);
+    passthrough_forget(m, inode);
     locks_forget(inode);
 }
 

@@ -49,7 +49,10 @@ struct Inode {
 
     pthread_mutex_t lock; /* for what follows; held for no longer than a system call */
     ListNode handles;
-    unsigned readers; /* handles for reading alone, whose mappings have pages of the kernel's */
+    unsigned paged;     /* handles that have the kernel keep pages: none, or none that is passed */
+    unsigned passed;    /* handles whose file the kernel reads, writes or maps itself */
+    int32_t backing_id; /* the kernel's number for it; 0: not asked for; -1: none */
+    unsigned readers;   /* paged, for reading alone: mappings may show these pages */
     Trust trust;
     int lease_fd;    /* a description of our own, for reading; -1: none yet */
     bool unleasable; /* the kernel refuses a lease for good: not our file, or no such file system */
@@ -68,7 +71,8 @@ typedef struct Handle {
     Inode *inode;
     int fd;
     bool writes;
-    bool straight; /* the kernel keeps nothing of what is read and written by it */
+    bool straight; /* reads and writes come here, and the kernel keeps nothing of them */
+    bool passed;   /* mappings do not come here, nor do reads and writes unless @straight */
 } Handle;
 
 struct Mount {
@@ -79,7 +83,8 @@ struct Mount {
     atomic_bool stopping; /* nothing is cached any more */
     atomic_bool over;     /* the session is at its end: nobody may wait for an answer */
     Inode root;
-    bool change_owner; /* we are root: what others make shall be theirs */
+    bool change_owner;       /* we are root: what others make shall be theirs */
+    atomic_bool passthrough; /* the kernel may serve openings itself */
 
     pthread_mutex_t lock; /* of the table */
     Hmap inodes;
@@ -224,6 +229,8 @@ CachedRegion *regions_end(Inode *inode);
 void regions_close(CachedRegion *region); /* NULL is nothing */
 /* Whether the options leave the file to the region cache. */
 bool regions_chosen(const Mount *m, const Inode *inode);
+/* ... and it is large enough by now; @fd is open for it, or O_PATH. */
+bool regions_may_have(const Mount *m, const Inode *inode, int fd);
 
 /* ---- handles.c ----------------------------------------------------------------------------- */
 
@@ -240,6 +247,22 @@ static inline Handle *handle_of(const struct fuse_file_info *fi)
 {
     return (Handle *)(uintptr_t)fi->fh; // NOLINT
 }
+
+/* ---- passthrough.c: openings that the kernel serves itself ------------------------------------
+ */
+
+int passthrough_init(Mount *m); /* mounted, before the first request; 0, -errno */
+/* This thread's next answer is that to the kernel's first request. */
+void passthrough_offer(const Mount *m);
+/* One more handle of @inode, under its lock. False: the kernel cannot, or keeps pages for another
+ * one. */
+bool passthrough_begin(Mount *m, Inode *inode);
+/* The kernel has released it; under the lock. */
+void passthrough_end(Inode *inode);
+/* Nobody knows @inode any more. */
+void passthrough_forget(const Mount *m, const Inode *inode);
+/* This thread's next answer says that @handle was opened. */
+void passthrough_reply_next(const Handle *handle);
 
 /* ---- locks.c: locks of programs, for all who use the directory ----------------------------- */
 

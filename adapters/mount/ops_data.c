@@ -15,7 +15,8 @@
 static void reply_open(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_info *fi)
 {
     struct fuse_file_info answer = *fi;
-    answer.keep_cache = fresh_attr_timeout(inode) > 0;
+    answer.keep_cache = !handle_of(fi)->passed && fresh_attr_timeout(inode) > 0;
+    passthrough_reply_next(handle_of(fi));
     if (fuse_reply_open(req, &answer) < 0) /* interrupted: nobody will release it */
         handle_close(&answer);
 }

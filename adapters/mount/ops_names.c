@@ -145,6 +145,7 @@ static void names_create(fuse_req_t req, fuse_ino_t number, const char *name, mo
     res = handle_adopt(m, inode, fd, fi);
     entry_fill(m, inode, &st, &entry);
     if (res == 0) {
+        passthrough_reply_next(handle_of(fi));
         if (fuse_reply_create(req, &entry, fi) == 0)
             return;
         handle_close(fi); /* interrupted: nobody will release it */

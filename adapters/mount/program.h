@@ -12,9 +12,10 @@ typedef struct MountOptions {
     bool local;           /* no other host writes the files, whatever their file system */
     uint64_t cache_bytes; /* local memory, or CACHE_AS_CONFIGURED */
     bool allow_other, read_only;
-    char *report;   /* a file to append to; NULL: none */
-    pid_t unmounts; /* a process that has this end of standard output, and unmounts when it has
-                       signalled the end and reads MOUNT_OVER; 0: none */
+    bool no_passthrough; /* the kernel serves no opening itself */
+    char *report;        /* a file to append to; NULL: none */
+    pid_t unmounts;      /* a process that has this end of standard output, and unmounts when it has
+                            signalled the end and reads MOUNT_OVER; 0: none */
 } MountOptions;
 
 enum { MOUNT_MIN_BYTES = 16 << 20, MOUNT_OVER = '\0' };

@@ -28,6 +28,13 @@ bool regions_chosen(const Mount *m, const Inode *inode)
     return path && (!o->only || matches(o->only, path)) && (!o->never || !matches(o->never, path));
 }
 
+bool regions_may_have(const Mount *m, const Inode *inode, int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && (uint64_t)st.st_size >= m->options->min_bytes &&
+           regions_chosen(m, inode);
+}
+
 typedef struct BeginJob {
     Job job;
     Mirror *mirror;

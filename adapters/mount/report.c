@@ -57,6 +57,14 @@ static enum Reason reason_now(const Mount *m, Inode *inode, int fd)
     return reason_of(&f);
 }
 
+void report_passed(Mount *m, Inode *inode, int fd)
+{
+    if (!m->report)
+        return;
+    inode->read.passed = true;
+    inode->read.reason = reason_now(m, inode, fd);
+}
+
 void report_read(Mount *m, Inode *inode, int fd, bool cached, ssize_t n, uint64_t began_ns)
 {
     Report *r = m->report;
@@ -78,7 +86,7 @@ static void write_line(const Report *r, const char *line)
 void report_file(Mount *m, const Inode *inode)
 {
     char path[PATH_MAX], line[PATH_MAX + 256];
-    if (!m->report || inode->read.reads == 0)
+    if (!m->report || (inode->read.reads == 0 && !inode->read.passed))
         return;
     const char *whole = inodes_path(m, inode, path) ? path : NULL;
     file_reads_line(&inode->read, whole, line, sizeof line);

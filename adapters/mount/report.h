@@ -15,6 +15,8 @@ typedef struct Report Report;
 
 /* Where the report is to be; NULL: with errno. */
 Report *report_open(const char *path);
+/* The kernel serves an opening itself: what is read by it does not come here. */
+void report_passed(Mount *m, Inode *inode, int fd);
 /* A read begins: the time for report_read(). Without a report nothing is measured. */
 uint64_t report_begin(const Mount *m);
 /* A read of @inode has brought @n bytes, or -errno; @fd is open for it; @cached: from the region

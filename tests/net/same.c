@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -83,6 +84,7 @@ static int compare(unsigned long count)
     for (unsigned long number = 0; number < count; number++) {
         Draws d;
         const NamedCall *call = draw_call(&d);
+        same_refused = false;
         for (unsigned i = 0; i < 2; i++)
             one(&sides[i], call->call, &d);
         if (!equal())
@@ -137,6 +139,20 @@ static int print(unsigned long count)
 /* ---- ------------------------------------------------------------------------------------------
  */
 
+/* Whether a file below @dir can be mapped so that stores reach it. */
+static bool shares_mappings(int dir)
+{
+    int fd = openat(dir, "shared", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, 1) < 0)
+        abort();
+    void *map = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map != MAP_FAILED)
+        (void)munmap(map, 1);
+    (void)close(fd);
+    (void)unlinkat(dir, "shared", 0);
+    return map != MAP_FAILED;
+}
+
 static bool side_open(Side *s, const char *root, const char *behind)
 {
     s->root = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -160,6 +176,7 @@ int main(int argc, char **argv)
     if (!side_open(&sides[0], argv[same_alone ? 1 : 2], argv[1]) ||
         (!same_alone && !side_open(&sides[1], argv[3], argv[3])))
         return 2;
+    same_shares = !same_alone && shares_mappings(sides[0].root);
     state = strtoull(argv[argc - 2], NULL, 10);
     unsigned long count = strtoul(argv[argc - 1], NULL, 10);
     return same_alone ? print(count) : compare(count);

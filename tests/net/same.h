@@ -41,9 +41,13 @@ extern const size_t same_fd_calls_count;
 /* There is no other side: what differs between two file systems, or two descriptors, is tried, too.
  */
 extern bool same_alone;
-/* Whether descriptor @n is one for reading and writing below a mount. The kernel keeps nothing of
- * such a file: it has no shared mappings (`mapped` looks at those), and a read at its end fails,
- * too, if the buffer is not there. */
+/* The kernel has shared mappings of files that are opened for reading and writing below the mount.
+ */
+extern bool same_shares;
+/* The mount has just refused a shared mapping of such a file: the other side has none, either. */
+extern bool same_refused;
+/* Whether what is read by descriptor @n below a mount may go straight to the file, without pages of
+ * the kernel's: a read at its end fails then, too, if the buffer is not there. */
 bool same_goes_straight(const Side *s, unsigned n);
 /* The files of some calls, in an empty directory. */
 void same_make_files(int dir);

@@ -128,9 +128,15 @@ static long call_fallocate(Side *s, const Draws *d)
                      1 + d->n[3] % SIZE_MAX_);
 }
 
-bool same_goes_straight(const Side *s, unsigned n)
+static bool reads_and_writes(const Side *s, unsigned n)
 {
     return !same_alone && !s->fd_behind[n] && (fcntl(s->fds[n], F_GETFL) & O_ACCMODE) == O_RDWR;
+}
+
+/* Beside one for writing, others go straight, too, where the kernel shares mappings. */
+bool same_goes_straight(const Side *s, unsigned n)
+{
+    return reads_and_writes(s, n) || (same_shares && !s->fd_behind[n]);
 }
 
 /* Reads or writes a mapping up to the file's end. */
@@ -142,9 +148,13 @@ static long call_map(Side *s, const Draws *d)
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0 || st.st_size > RESULT_MAX)
         return 0;
     size_t size = (size_t)st.st_size;
-    bool shared = d->n[2] % 3 && !same_goes_straight(s, d->n[0] % FDS);
-    unsigned char *map = mmap(NULL, size, PROT_READ | (writes ? PROT_WRITE : 0),
-                              shared ? MAP_SHARED : MAP_PRIVATE, fd, 0);
+    int protection = PROT_READ | (writes ? PROT_WRITE : 0);
+    bool shared = d->n[2] % 3 && !same_refused;
+    unsigned char *map = mmap(NULL, size, protection, shared ? MAP_SHARED : MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED && errno == ENODEV && reads_and_writes(s, d->n[0] % FDS)) {
+        same_refused = true;
+        map = mmap(NULL, size, protection, MAP_PRIVATE, fd, 0);
+    }
     if (map == MAP_FAILED)
         return -1;
     size_t at = d->n[3] % size, len = d->n[4] % (size - at) + 1;

@@ -20,6 +20,7 @@
 #include "tests/net/same.h"
 
 bool same_alone;
+bool same_shares, same_refused;
 
 static int *slot_of(Side *s, unsigned n)
 {
