@@ -243,6 +243,11 @@ int handle_adopt(Mount *m, Inode *inode, int fd, struct fuse_file_info *fi);
 void handle_close(const struct fuse_file_info *fi);
 /* The session has ended: nobody will close those that are left. */
 void handles_forget(Inode *inode);
+/* Whether reads by @handle come here, and may find the file held. */
+static inline bool handle_may_be_cached(const Handle *handle)
+{
+    return !handle->writes && (handle->straight || !handle->passed);
+}
 static inline Handle *handle_of(const struct fuse_file_info *fi)
 {
     return (Handle *)(uintptr_t)fi->fh; // NOLINT

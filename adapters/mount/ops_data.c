@@ -31,7 +31,7 @@ static void data_open(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *
         (void)fuse_reply_err(req, -res);
         return;
     }
-    if (!handle_is_for_writing(fi->flags))
+    if (handle_may_be_cached(handle_of(fi)))
         fresh_try(m, inode);
     fresh_reply(m, inode, req, fi, reply_open);
 }
