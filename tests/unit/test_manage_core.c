@@ -55,12 +55,12 @@ static void call_alone(World *w, WorldFile *f, WorldOp op)
     WorldSlot *s = &w->slots[0];
     *s = (WorldSlot){.on = true, .running = true, .op = op, .file = f, .len = f->len};
     f->calls++;
-    may_begin(w, s);
+    world_may_begin(w, s);
     if (op == OP_READ)
         cache_read_start(&s->call, w->cache, f->rd, 0, s->buf, (size_t)f->len, w->now_ns);
     else
         cache_close_start(&s->call, w->cache, f->rd, w->now_ns);
-    slot_look(w, s);
+    world_slot_look(w, s);
     world_drain(w);
 }
 
