@@ -20,6 +20,9 @@ enum Reason reason_of(const ReasonFacts *f)
     return f->opening ? REASON_OPENING : REASON_NO_REGION;
 }
 
+#define READING_ALONE \
+    " (a program that only reads may have an option for that, as sqlite3 has -readonly)"
+
 const char *reason_text(enum Reason reason)
 {
     static const char *const texts[] = {
@@ -27,13 +30,13 @@ const char *reason_text(enum Reason reason)
         [REASON_SMALL] = "it is smaller than --min-size",
         [REASON_LEFT_OUT] = "--only or --never leaves it out",
         [REASON_ENDING] = "the mount was ending",
-        [REASON_WRITTEN] = "it was open for writing through the mount",
+        [REASON_WRITTEN] = "it was open for writing through the mount" READING_ALONE,
         [REASON_OTHER_HOSTS] =
             "a lease on its file system does not tell of all writers (see --local)",
         [REASON_NOT_OURS] = "it is another user's, and there is no lease on it without CAP_LEASE",
         [REASON_NO_LEASES] = "its file system has no leases",
         [REASON_BROKEN] = "somebody opened it for writing a moment ago",
-        [REASON_WRITER] = "somebody had it open for writing",
+        [REASON_WRITER] = "somebody had it open for writing" READING_ALONE,
         [REASON_OPENING] = "its region was being opened",
         [REASON_NO_REGION] = "its region cannot be opened (--log-level info says why)",
         [REASON_FAST] = "the kernel had most of it in memory",

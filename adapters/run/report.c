@@ -16,12 +16,16 @@ int report_make(void)
     return memfd_create("dodo-run-report", MFD_CLOEXEC);
 }
 
-static void print_sums(const ReadTotals *t, const char *through, uint64_t elapsed_ns)
+/* @explained: each file has said why it is not cached. */
+static void print_sums(const ReadTotals *t, const char *through, bool explained,
+                       uint64_t elapsed_ns)
 {
     char text[600], time[32];
-    (void)fprintf(stderr, "dodo run: the program took %s; %s\n",
+    bool cached = t->local_reads + t->remote_reads + t->file_reads > 0;
+    (void)fprintf(stderr, "dodo run: the program took %s; %s%s\n",
                   format_time(elapsed_ns, time, sizeof time),
-                  totals_text(t, through, text, sizeof text));
+                  totals_text(t, through, text, sizeof text),
+                  cached || explained ? "" : "; no file was cached: --verbose says why");
 }
 
 /* How many mounts or processes have given their totals. */
@@ -53,7 +57,7 @@ void report_print(int fd, const ReportAsk *ask, uint64_t elapsed_ns)
     unsigned given = take_lines(in, ask->files, &totals);
     (void)fclose(in);
     if (ask->sums)
-        print_sums(&totals, ask->library ? "the library" : "the mount", elapsed_ns);
+        print_sums(&totals, ask->library ? "the library" : "the mount", ask->files, elapsed_ns);
     if (given < ask->mounts)
         (void)fprintf(stderr, "dodo run: %u of %u mounts ended without a report\n",
                       ask->mounts - given, ask->mounts);

@@ -116,7 +116,7 @@ mkdir "$work/other"
 ran --how preload --verbose --min-size 1M --dir "$work/other" "${plain[@]}" "$large"
 ! grep -q "large: cached" "$work/said" || fail "a file of another directory is cached"
 exec {writer}>>"$large"
-says_in_time "^dodo run: $large: not cached, [0-9.]+ MiB read: somebody had it open for writing$" \
+says_in_time "^dodo run: $large: not cached, [0-9.]+ MiB read: somebody had it open for writing" \
   --how preload --verbose --min-size 1M "${plain[@]}" "$large"
 exec {writer}>&-
 # Its children and theirs.
