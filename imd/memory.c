@@ -120,31 +120,9 @@ static void give_back_piece(const PoolMemory *m, uint8_t *at, size_t bytes)
         (void)mlock2(at, bytes, MLOCK_ONFAULT);
 }
 
-/* A part of a huge page goes, here the page that has this byte. In the background the kernel would
- * make another one of what stays, with memory that nobody asked for, and nobody gives back. */
-static void small_pages(const PoolMemory *m, uint64_t offset)
-{
-    const uint64_t page = offset / MEMORY_HUGE_PAGE * MEMORY_HUGE_PAGE;
-    (void)madvise(m->base + page, min_u64(MEMORY_HUGE_PAGE, m->bytes - page), MADV_NOHUGEPAGE);
-}
-
-/* The range goes: where huge pages go as a whole, there may be others. */
-static void prepare_huge(const PoolMemory *m, uint64_t offset, uint64_t bytes)
-{
-    const uint64_t page = MEMORY_HUGE_PAGE, end = offset + bytes;
-    uint64_t first = (offset + page - 1) / page * page; /* that begins in the range */
-    uint64_t stop = end == m->bytes ? end : end / page * page;
-    if (first < stop)
-        (void)madvise(m->base + first, stop - first, MADV_HUGEPAGE);
-    if (offset < first)
-        small_pages(m, offset);
-    if (first <= stop && stop < end)
-        small_pages(m, stop);
-}
-
 /* Piece by piece, so that nobody who needs the map of memory waits for long. Pieces end where huge
  * pages do, so that none is split. */
-static void give_back_pieces(const PoolMemory *m, uint64_t offset, uint64_t bytes)
+void pool_memory_give_back(const PoolMemory *m, uint64_t offset, uint64_t bytes)
 {
     while (bytes > 0) {
         uint64_t piece = GIVE_BACK_PIECE - offset % GIVE_BACK_PIECE;
@@ -156,11 +134,40 @@ static void give_back_pieces(const PoolMemory *m, uint64_t offset, uint64_t byte
     }
 }
 
-void pool_memory_give_back(const PoolMemory *m, uint64_t offset, uint64_t bytes)
+/* ---- huge pages ------------------------------------------------------------------------------ */
+
+void pool_memory_divide(PoolMemory *m)
 {
-    prepare_huge(m, offset, bytes);
-    give_back_pieces(m, offset, bytes);
+    m->divided = !m->kept;
+    if (m->divided)
+        (void)madvise(m->base, m->bytes, MADV_NOHUGEPAGE);
 }
+
+/* Each run of huge pages is a mapping of its own for the kernel, which keeps a limited number. */
+static bool is_worth_a_run(const PoolMemory *m, uint64_t bytes)
+{
+    return bytes > 0 && bytes >= m->bytes / MEMORY_RUNS_MAX;
+}
+
+void pool_memory_lay(const PoolMemory *m, uint64_t offset, uint64_t bytes)
+{
+    const uint64_t page = MEMORY_HUGE_PAGE;
+    const uint64_t first = (offset + page - 1) / page * page, stop = (offset + bytes) / page * page;
+    if (!m->divided)
+        return;
+    (void)madvise(m->base + offset, bytes, MADV_NOHUGEPAGE);
+    if (is_worth_a_run(m, sub_u64(stop, first)))
+        (void)madvise(m->base + first, stop - first, MADV_HUGEPAGE);
+}
+
+void pool_memory_clear(const PoolMemory *m, uint64_t offset, uint64_t bytes)
+{
+    pool_memory_give_back(m, offset, bytes);
+    if (m->divided)
+        (void)madvise(m->base + offset, bytes, MADV_NOHUGEPAGE);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 typedef struct Share {
     const PoolMemory *pool;
@@ -171,7 +178,7 @@ static void *give_back_share(void *arg)
 {
     const Share *s = arg;
     hurry();
-    give_back_pieces(s->pool, s->offset, s->bytes);
+    pool_memory_give_back(s->pool, s->offset, s->bytes);
     return NULL;
 }
 

@@ -11,13 +11,17 @@
 
 #include "daemon/memory_limit.h"
 
-enum { MEMORY_HUGE_PAGE = 2 << 20 };
+enum {
+    MEMORY_HUGE_PAGE = 2 << 20,
+    MEMORY_RUNS_MAX = 16384, /* of huge pages in a divided pool: the kernel keeps 65530 mappings */
+};
 
 typedef struct PoolMemory {
     uint8_t *base; /* NULL: none */
     uint64_t bytes;
     bool locked;         /* pages stay in memory once touched; else the host may swap them out */
     bool kept;           /* taken at once: not given back before the end */
+    bool divided;        /* no huge page has parts of two ranges */
     unsigned processors; /* as counted at the start: later no file can be opened to count them */
 } PoolMemory;
 
@@ -26,10 +30,18 @@ typedef struct PoolMemory {
  * what to fix. */
 int pool_memory_map(PoolMemory *m, uint64_t bytes, bool populate, char *error, size_t error_cap);
 void pool_memory_unmap(PoolMemory *m);
-/* The pages of a range go back to the host, and read as zeros when they are touched again. A huge
- * page that lies in the range only partly may stay until its rest goes, too, or the kernel lacks
- * memory; from then on there are small pages, until all of it goes at once. */
+/* From now on a huge page is only where one range has all of it. In any other, the first byte of
+ * one range would take memory from the host for the others, too, which nobody counts, and which
+ * stays while that byte does. Not for a pool that is kept. */
+void pool_memory_divide(PoolMemory *m);
+/* In a divided pool: what it is to hold next begins and ends there, at multiples of a page. Nothing
+ * of it is in use. */
+void pool_memory_lay(const PoolMemory *m, uint64_t offset, uint64_t bytes);
+/* The pages of a range, or of a part of one, go back to the host, and read as zeros when they are
+ * touched again. Of a huge page all has to go, or it may stay. */
 void pool_memory_give_back(const PoolMemory *m, uint64_t offset, uint64_t bytes);
+/* Likewise, and the range is over. */
+void pool_memory_clear(const PoolMemory *m, uint64_t offset, uint64_t bytes);
 /* All of them, before the end: by as many threads as there are processors, which hurry. */
 void pool_memory_give_back_all(const PoolMemory *m);
 /* Memory available without swapping, [bytes]; UINT64_MAX: the system does not say. */

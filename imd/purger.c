@@ -28,7 +28,7 @@ static void give_back(const PoolMemory *pool, const ImdRegion *region)
     if (region->extents)
         give_extents_back(pool, region->pool_offset, region->extents);
     else
-        pool_memory_give_back(pool, region->pool_offset, region->len);
+        pool_memory_clear(pool, region->pool_offset, region->len);
 }
 
 /* True: it is over. */

@@ -72,6 +72,8 @@ static int open_all(Imd *imd, char *error)
         res = pool_memory_map(&imd->pool, o->pool_bytes, o->populate, error, CONFIG_ERROR_MAX);
     polling_setup((unsigned)o->poll_share);
     if (res == 0) {
+        if (imd->owner >= 0)
+            pool_memory_divide(&imd->pool);
         const ImdThreadsConfig threads = {.options = o,
                                           .identity = &identity,
                                           .pool = &imd->pool,

@@ -9,6 +9,7 @@
 #include "daemon/log.h"
 #include "daemon/start.h"
 #include "imd/member.h"
+#include "imd/pool.h"
 
 static const uint64_t PATIENCE_NS = 100 * NS_PER_MS; /* asleep; after that it waits without end */
 static const uint64_t HELPER_WAIT_NS = 5 * NS_PER_S;
@@ -21,10 +22,19 @@ static uint32_t pace_bytes(uint64_t rate_bytes)
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
+/* Before anything is stored there. A region's end is its own up to the next page. */
+static void lay(const ImdThreads *t, const ImdRegion *r)
+{
+    pool_memory_lay(t->purger.pool, r->pool_offset,
+                    (r->len + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN);
+}
+
 void imd_threads_order(ImdThreads *t, const ImdCommand *command)
 {
     ImdOrder *o = g_new0(ImdOrder, 1);
     o->command = *command;
+    if (command->kind == IMD_ADD)
+        lay(t, &command->region);
     if (command->kind == IMD_PURGE)
         purger_order(&t->purger, o);
     else

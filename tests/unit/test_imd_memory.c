@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The pool's memory: taken when touched, refused when the host has not got it. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -100,22 +102,92 @@ static void collapse(const PoolMemory *m)
         (void)madvise(m->base + at, MEMORY_HUGE_PAGE, MADV_COLLAPSE);
 }
 
-TEST(give_back__of_parts_of_huge_pages_lasts)
+/* Of each pair of neighbours in a huge page the small one is filled. */
+TEST(lay__a_range_takes_no_memory_for_its_neighbour)
 {
-    enum { PAGE = MEMORY_HUGE_PAGE, BYTES = 8 * PAGE, PART = 64 << 10, REST = BYTES - 6 * PART };
+    enum { PAGE = MEMORY_HUGE_PAGE, BYTES = 16 * PAGE, PART = 64 << 10 };
     PoolMemory m;
     char error[256] = "";
     assert_int_equal(pool_memory_map(&m, BYTES, false, error, sizeof error), 0);
+    pool_memory_divide(&m);
+    pool_memory_lay(&m, 0, BYTES); /* what was there before */
     memset(m.base, 0x5a, BYTES);
-    pool_memory_give_back(&m, PART, PART);                /* inside of one */
-    pool_memory_give_back(&m, 2 * PAGE - PART, 2 * PART); /* over a boundary */
-    pool_memory_give_back(&m, 4 * PAGE, PART);
-    pool_memory_give_back(&m, BYTES - 2 * PART, 2 * PART);
-    collapse(&m);
-    assert_int_equal(resident(&m), REST);
-    assert_int_equal(m.base[0], 0x5a);
-    pool_memory_give_back(&m, 0, BYTES);
+    pool_memory_clear(&m, 0, BYTES);
     assert_int_equal(resident(&m), 0);
+    for (uint64_t at = 0; at < BYTES; at += PAGE) {
+        pool_memory_lay(&m, at, PART);
+        pool_memory_lay(&m, at + PART, PAGE - PART);
+        memset(m.base + at, 0x5a, PART);
+    }
+    collapse(&m);
+    assert_int_equal(resident(&m), BYTES / PAGE * PART);
+    for (uint64_t at = 0; at < BYTES; at += PAGE)
+        pool_memory_clear(&m, at, PART);
+    assert_int_equal(resident(&m), 0);
+    pool_memory_unmap(&m);
+}
+
+/* What the kernel says of the mapping that has this byte. */
+static bool has_huge(const PoolMemory *m, uint64_t offset)
+{
+    char line[512];
+    uint64_t from, to, at = (uintptr_t)m->base + offset;
+    bool here = false, huge = false;
+    FILE *f = fopen("/proc/self/smaps", "re");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &from, &to) == 2)
+            here = from <= at && at < to;
+        else if (here && strncmp(line, "VmFlags:", 8) == 0)
+            huge = strstr(line, " hg") != NULL;
+    }
+    (void)fclose(f);
+    return huge;
+}
+
+TEST(lay__huge_pages_are_of_one_range)
+{
+    enum { PAGE = MEMORY_HUGE_PAGE, BYTES = 8 * PAGE, PART = 64 << 10 };
+    PoolMemory m;
+    char error[256] = "";
+    assert_int_equal(pool_memory_map(&m, BYTES, false, error, sizeof error), 0);
+    const bool any = has_huge(&m, 0); /* this kernel has them */
+    pool_memory_divide(&m);
+    assert_false(has_huge(&m, 0));
+    pool_memory_lay(&m, PART, 3 * PAGE);
+    assert_false(has_huge(&m, PART));
+    assert_int_equal(has_huge(&m, PAGE), any);
+    assert_int_equal(has_huge(&m, 3 * PAGE - 1), any);
+    assert_false(has_huge(&m, 3 * PAGE));
+    pool_memory_clear(&m, PART, 3 * PAGE);
+    assert_false(has_huge(&m, PAGE));
+    pool_memory_unmap(&m);
+}
+
+/* The kernel's number of mappings is limited. */
+TEST(lay__many_ranges_have_no_huge_pages)
+{
+    const uint64_t page = MEMORY_HUGE_PAGE;
+    PoolMemory m;
+    char error[256] = "";
+    assert_int_equal(pool_memory_map(&m, 8 * page, false, error, sizeof error), 0);
+    pool_memory_divide(&m);
+    m.bytes = 2 * MEMORY_RUNS_MAX * page; /* as if it were of a large pool */
+    pool_memory_lay(&m, 0, page);
+    assert_false(has_huge(&m, 0));
+    m.bytes = 8 * page;
+    pool_memory_unmap(&m);
+}
+
+TEST(divide__not_what_is_kept)
+{
+    PoolMemory m;
+    char error[256] = "";
+    assert_int_equal(pool_memory_map(&m, MEMORY_HUGE_PAGE, true, error, sizeof error), 0);
+    const bool huge = has_huge(&m, 0);
+    pool_memory_divide(&m);
+    pool_memory_lay(&m, 0, 4096);
+    assert_int_equal(has_huge(&m, 0), huge);
     pool_memory_unmap(&m);
 }
 

@@ -237,6 +237,41 @@ CASE(limit__takes_the_unused_parts_of_a_region)
     assert_int_equal(dodo_mclose(rd), 0);
 }
 
+/* A region takes no memory for its neighbour, which may never be used: what is in use is what the
+ * host lacks. */
+CASE(limit__of_regions_smaller_than_a_huge_page)
+{
+    enum { SMALL = 64 << 10, PAIRS = LEN / MEMORY_HUGE };
+    int small[PAIRS], other[PAIRS];
+    const uint64_t empty = resident(imd->pid);
+    for (int i = 0; i < PAIRS; i++) {
+        small[i] = dodo_mopen_flags(SMALL, fd, (off_t)i * MEMORY_HUGE, DODO_FALLBACK);
+        other[i] = dodo_mopen_flags(MEMORY_HUGE - SMALL, fd, (off_t)i * MEMORY_HUGE + SMALL,
+                                    DODO_FALLBACK);
+        assert_true(small[i] >= 0 && other[i] >= 0);
+    }
+    for (int i = 0; i < PAIRS; i++)
+        for (unsigned looks = 0;; looks++) {
+            DodoStat before, after;
+            assert_true(looks < TELLS_MAX);
+            assert_int_equal(dodo_stat(small[i], &before), 0);
+            assert_int_equal(dodo_mread(small[i], 0, buf, SMALL), SMALL);
+            assert_int_equal(dodo_stat(small[i], &after), 0);
+            if (after.hits - before.hits == SMALL)
+                break;
+        }
+    if (HAS_RESIDENT)
+        assert_in_range(resident(imd->pid), 0, empty + PAIRS * SMALL + 8 * MIB);
+    limit_to(0);
+    assert_int_equal(wait_reached(0), 0);
+    if (HAS_RESIDENT)
+        assert_in_range(resident(imd->pid), 0, empty + 8 * MIB);
+    for (int i = 0; i < PAIRS; i++) {
+        assert_int_equal(dodo_mclose(small[i]), 0);
+        assert_int_equal(dodo_mclose(other[i]), 0);
+    }
+}
+
 /* Threads read and write while the pool breathes: each byte is what was written last. */
 CASE(limit__breathes_under_load)
 {
