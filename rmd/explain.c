@@ -155,6 +155,7 @@ static const char *plain(enum Cause cause)
         [CAUSE_SLEPT] = "the host has slept, all times begin again",
         [CAUSE_SLEEP] = "the host is about to sleep",
         [CAUSE_NOT_READY] = "imd was not ready in time",
+        [CAUSE_NOT_GIVEN] = "imd did not give back memory in time",
         [CAUSE_ENDING] = "the last imd has not ended yet",
         [CAUSE_LEAVING] = "rmd ends",
         [CAUSE_WATCH_ONLY] = "rmd only watches",

@@ -35,6 +35,7 @@ enum Cause {
     CAUSE_PRESSURE_PAUSE,
     CAUSE_CRASH_PAUSE,
     CAUSE_NOT_READY,  /* imd was not ready by its deadline */
+    CAUSE_NOT_GIVEN,  /* it has not given back what it had to */
     CAUSE_ENDING,     /* the last imd is not gone yet */
     CAUSE_LEAVING,    /* rmd ends */
     CAUSE_WATCH_ONLY, /* rmd lends nothing */

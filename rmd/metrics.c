@@ -44,7 +44,7 @@ static const Metric rows[] = {
     COUNTER("saves", "of them, those in which what programs used last might move to other hosts first", saves),
     COUNTER("shortages", "of them, those because memory was short", shortages),
     COUNTER("kills", "times that imd was killed, because it did not leave in time", kills),
-    COUNTER("crashes", "times that imd ended by itself, or was never ready", crashes),
+    COUNTER("crashes", "times that imd ended by itself, was never ready, or gave back no memory", crashes),
     PAUSE("shortage", "how long nothing will be lent, because memory was short or imd ended by itself (crash)", memory_pause_ns),
     PAUSE("crash", NULL, crash_pause_ns),
     {"dodo_rmd_manager_answers", METRIC_GAUGE, NULL, "1 while the manager answers reports, else 0", NULL, NULL, AT(manager_answers)},

@@ -13,10 +13,18 @@ static void changed(Monitor *m)
     m->sink.changed(m->sink.ctx);
 }
 
+/* It is there, and has not been asked to leave at once. */
+static bool stays(const Monitor *m)
+{
+    return monitor_lends(m) || m->imd == IMD_SAVING;
+}
+
 static void enter(Monitor *m, enum ImdState state, uint64_t now_ns)
 {
     m->imd = state;
     m->imd_since_ns = now_ns;
+    if (!stays(m))
+        m->owed_ns = TIME_NEVER;
 }
 
 /* ---- pauses ---------------------------------------------------------------------------------- */
@@ -42,6 +50,27 @@ static void calm(Monitor *m, uint64_t now_ns)
         m->calm_until_ns = time_add(now_ns, m->config.idle_after_ns);
 }
 
+/* ---- what imd owes --------------------------------------------------------------------------- */
+
+/* Whenever imd has said what is in use, or may have less than it had. */
+static void note_owed(Monitor *m, uint64_t now_ns)
+{
+    const bool gave = m->used_bytes < m->owed_bytes;
+    if (!stays(m) || m->used_bytes <= m->lending.limit_bytes)
+        m->owed_ns = TIME_NEVER;
+    else if (m->owed_ns == TIME_NEVER || gave)
+        m->owed_ns = now_ns;
+    m->owed_bytes = m->used_bytes;
+}
+
+/* It has as long for the next part of it, or to say that there is one, as it has to leave. */
+static uint64_t owed_until_ns(const Monitor *m)
+{
+    return m->owed_ns == TIME_NEVER || !GUARD(GIVE_BACK)
+               ? TIME_NEVER
+               : time_add(m->owed_ns, m->config.leave_deadline_ns + MONITOR_USED_NS);
+}
+
 /* ---- the end of a lending -------------------------------------------------------------------- */
 
 static bool is_memory(enum Cause cause)
@@ -52,12 +81,6 @@ static bool is_memory(enum Cause cause)
 static void hurry(Monitor *m, uint64_t now_ns)
 {
     m->kill_ns = min_u64(m->kill_ns, time_add(now_ns, MONITOR_EMERGENCY_DEADLINE_NS));
-}
-
-/* It is there, and has not been asked to leave at once. */
-static bool stays(const Monitor *m)
-{
-    return monitor_lends(m) || m->imd == IMD_SAVING;
 }
 
 /* The lending is over: imd leaves, or saves first. */
@@ -82,7 +105,7 @@ static void reclaim(Monitor *m, enum Cause cause, uint64_t now_ns)
     m->kill_ns = time_add(now_ns, m->config.leave_deadline_ns);
     if (is_memory(cause))
         hurry(m, now_ns);
-    m->failed = cause == CAUSE_NOT_READY;
+    m->failed = cause == CAUSE_NOT_READY || cause == CAUSE_NOT_GIVEN;
     m->sink.terminate(m->sink.ctx);
     changed(m);
 }
@@ -100,6 +123,7 @@ static bool save(Monitor *m, uint64_t now_ns)
     m->save_bytes = bytes;
     m->save_ns = time_add(now_ns, m->config.save_within_ns);
     lending_save(&m->lending, bytes);
+    note_owed(m, now_ns);
     m->counts.saves++;
     changed(m);
     return true;
@@ -171,6 +195,8 @@ static enum Cause reclaims(const Monitor *m, uint64_t now_ns)
     if (m->imd == IMD_STARTING && GUARD(START_DEADLINE) &&
         now_ns >= time_add(m->imd_since_ns, MONITOR_START_DEADLINE_NS))
         return CAUSE_NOT_READY;
+    if (now_ns >= owed_until_ns(m))
+        return CAUSE_NOT_GIVEN;
     if (GUARD(MEMORY_UNKNOWN) && (!m->lending.known || memory_stale(m, now_ns)))
         return CAUSE_MEMORY_UNKNOWN;
     return idleness_reclaims(&m->idleness, now_ns);
@@ -334,8 +360,10 @@ void monitor_memory(Monitor *m, const MemoryState *state, uint64_t held_bytes, u
     if (m->lending.far_below && GUARD(FAR_BELOW))
         memory_short(m, CAUSE_MEMORY_SHORT, now_ns);
     settle(m, now_ns);
-    if (monitor_lends(m) && lending_follow(&m->lending, m->pool_bytes, now_ns))
-        m->sink.limit(m->sink.ctx, m->lending.limit_bytes);
+    if (!monitor_lends(m) || !lending_follow(&m->lending, m->pool_bytes, now_ns))
+        return;
+    m->sink.limit(m->sink.ctx, m->lending.limit_bytes);
+    note_owed(m, now_ns);
 }
 
 uint64_t monitor_memory_due_ns(const Monitor *m)
@@ -385,6 +413,7 @@ void monitor_used(Monitor *m, uint64_t used_bytes, uint64_t now_ns)
 {
     tick(m, now_ns);
     m->used_bytes = used_bytes;
+    note_owed(m, now_ns);
     settle(m, now_ns);
 }
 
@@ -429,6 +458,7 @@ Monitor *monitor_new(const MonitorConfig *config, const MonitorSink *sink, uint6
     m->crash.first_ns = m->crash.next_ns = MONITOR_CRASH_PAUSE_NS;
     m->pressure.first_ns = m->pressure.next_ns = MONITOR_PRESSURE_PAUSE_NS;
     m->cause = CAUSE_UNSEEN;
+    m->owed_ns = TIME_NEVER;
     idleness_init(&m->idleness, &m->config, now_ns);
     lending_init(&m->lending, m->config.pool_max_bytes, now_ns);
     calm(m, now_ns);
@@ -480,7 +510,7 @@ uint64_t monitor_deadline(const Monitor *m)
     if (m->imd == IMD_SAVING && GUARD(SAVE_ENDS))
         t = min_u64(t, m->save_ns);
     if (stays(m))
-        t = min_u64(t, idleness_deadline(&m->idleness));
+        t = min_u64(t, min_u64(idleness_deadline(&m->idleness), owed_until_ns(m)));
     return t;
 }
 

@@ -33,6 +33,7 @@
 #define MONITOR_SILENCE_MIN_NS (1 * NS_PER_S)     /* of the looker; else MONITOR_SILENCE_POLLS */
 #define MONITOR_GAP_MIN_NS (2 * NS_PER_S)         /* in our own ticks; else MONITOR_GAP_POLLS */
 #define MONITOR_START_DEADLINE_NS (30 * NS_PER_S) /* for imd to be ready */
+#define MONITOR_USED_NS NS_PER_S /* so often imd says what is in use, while that changes */
 #define MONITOR_EMERGENCY_DEADLINE_NS (100 * NS_PER_MS) /* TERM to KILL, memory short */
 #define MONITOR_CRASH_PAUSE_NS (1 * NS_PER_S)           /* the first; doubles */
 #define MONITOR_PRESSURE_PAUSE_NS (60 * NS_PER_S)       /* the first; doubles */

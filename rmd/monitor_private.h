@@ -30,11 +30,13 @@ struct Monitor {
     enum ImdState imd;
     uint64_t imd_since_ns; /* in this state */
     uint64_t kill_ns;      /* leaving, killed: the next KILL */
-    bool failed;           /* leaving: because it was never ready */
+    bool failed;           /* leaving: because it was never ready, or did not give back */
     bool can_save;         /* it has said so */
     uint64_t save_bytes;   /* saving: that it keeps */
     uint64_t save_ns;      /* saving: until then */
     uint64_t epoch, pool_bytes, used_bytes;
+    uint64_t owed_bytes;           /* that were in use beyond the limit when it gave back last, */
+    uint64_t owed_ns;              /* ... and then; TIME_NEVER: nothing is */
     char ended[MONITOR_ENDED_MAX]; /* how the last one ended that nobody had asked to leave */
 
     uint64_t calm_until_ns;

@@ -34,6 +34,7 @@ static enum MonitorWhy why_of(enum Cause cause)
     case CAUSE_CALM:
     case CAUSE_CRASH_PAUSE:
     case CAUSE_NOT_READY:
+    case CAUSE_NOT_GIVEN:
     case CAUSE_ENDING:
     case CAUSE_LEAVING:
     case CAUSE_WATCH_ONLY:

@@ -135,6 +135,18 @@ static void imd_events(Days *d)
     }
 }
 
+/* Once a second, and when a limit is reached. */
+static void imd_tells(Days *d)
+{
+    Imd *i = &d->imd;
+    if (!i->alive || !i->ready || i->held == i->told ||
+        (i->held >= i->told && d->now_ns < i->told_ns + NS_PER_S))
+        return;
+    i->told = i->held;
+    i->told_ns = d->now_ns;
+    monitor_used(d->node.monitor, i->held, d->now_ns);
+}
+
 /* Nobody runs for a while but the owner and imd. */
 static void gap(Days *d)
 {
@@ -199,6 +211,7 @@ static void events(Days *d)
     if (d->now_ns >= m->pressure_ns)
         pressure(d);
     imd_events(d);
+    imd_tells(d);
     if (d->seen.pending && d->now_ns >= d->seen.deliver_ns) {
         deliver_look(d);
     } else if (!d->seen.pending && d->now_ns >= d->next_look_ns) {
@@ -286,6 +299,7 @@ void days_run(const DaysOptions *options, DaysResult *ret)
     sim_rng_init(&d.power_rng, options->seed, 6);
     sim_rng_init(&d.evict_rng, options->seed, 7);
     sim_rng_init(&d.save_rng, options->seed, 8);
+    sim_rng_init(&d.deaf_rng, options->seed, 9);
     configure(&d);
     const NodeSink sink = {.judge = on_judge,
                            .start = on_start,

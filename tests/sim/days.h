@@ -76,8 +76,10 @@ typedef struct Imd {
     uint64_t ready_ns, crash_ns, end_ns; /* TIME_NEVER: will not */
     bool ready;
     uint64_t limit, held, filled_ns, obey_ns, obey_limit;
-    double rate; /* bytes a second that clients fill it with */
-    bool asked;  /* to leave */
+    double rate;            /* bytes a second that clients fill it with */
+    bool deaf;              /* it gives nothing back but by its end */
+    uint64_t told, told_ns; /* what it has said that it holds, and when */
+    bool asked;             /* to leave */
 } Imd;
 
 typedef struct Oracle {
@@ -98,12 +100,14 @@ typedef struct Oracle {
     uint64_t read_ns, storm_ns, storm_read_ns; /* since when memory goes as it does; 0: not read */
     uint64_t touch_ns, touch_excused_ns;       /* the first one while imd is there */
     uint64_t beat_ns, beat_excused_ns;         /* imd heard of us last */
+    uint64_t over_ns, over_excused_ns, over_bytes; /* it gave back of what is beyond the limit */
 } Oracle;
 
 typedef struct Days {
     const DaysOptions *options;
     DaysResult *result;
-    SimRng owner_rng, machine_rng, imd_rng, memory_rng, monitor_rng, power_rng, evict_rng, save_rng;
+    SimRng owner_rng, machine_rng, imd_rng, memory_rng, monitor_rng, power_rng, evict_rng, save_rng,
+        deaf_rng;
     MonitorConfig config;
     Node node;
     uint64_t now_ns, next_look_ns, excused_ns;

@@ -117,7 +117,7 @@ static void imd_advance(Days *d, uint64_t now_ns)
     Imd *i = &d->imd;
     if (!i->alive)
         return;
-    if (now_ns >= i->obey_ns) {
+    if (now_ns >= i->obey_ns && !i->deaf) {
         i->limit = i->obey_limit;
         i->obey_ns = TIME_NEVER;
         if (i->held > i->limit) {
@@ -253,6 +253,7 @@ void host_heal(Days *d)
     m->growth = -1e9;
     m->growth_until_ns = TIME_NEVER;
     d->imd.crash_ns = TIME_NEVER;
+    d->imd.deaf = false;
 }
 
 void host_begin(Days *d)
@@ -294,6 +295,7 @@ void imd_start(Days *d, uint64_t limit)
         .crash_ns = TIME_NEVER,
         .filled_ns = d->now_ns,
         .hangs = !d->healed && chance(rng, 5),
+        .deaf = !d->healed && chance(&d->deaf_rng, 5),
         .rate = (double)sim_rng_spread(rng, 1, 2000) * 1e6,
         .ready_ns =
             !d->healed && chance(rng, 1) ? TIME_NEVER : in(rng, d->now_ns, NS_PER_MS, 5 * NS_PER_S),

@@ -318,10 +318,16 @@ void oracle_ended(Days *d, bool by_itself)
     if (o->started_ns)
         d->result->lent_ns += since(o->started_ns, d->now_ns);
     o->lends = o->saves = o->must_end = false;
-    o->ready_ns = o->touch_ns = o->saved_ns = 0;
+    o->ready_ns = o->touch_ns = o->saved_ns = o->over_ns = 0;
 }
 
 /* ---- after everything ------------------------------------------------------------------------ */
+
+/* From a lower limit to the end of an imd that does not mind it. */
+static uint64_t given_within(const Days *d)
+{
+    return d->config.leave_deadline_ns + 2 * MONITOR_USED_NS + 100 * NS_PER_MS;
+}
 
 /* The owner has taken memory fast for a while, at the same rate: he has back what he needs next. */
 static void check_storm(Days *d)
@@ -357,6 +363,24 @@ static uint64_t lendable(const Oracle *o)
     return memory_lendable_bytes(&m, o->held);
 }
 
+/* An imd that has to give back, and gives nothing, is asked to leave. */
+static void check_given(Days *d)
+{
+    Oracle *o = &d->oracle;
+    const uint64_t held = d->imd.held;
+    if (held <= o->limit || !d->imd.ready) {
+        o->over_ns = 0;
+    } else if (!o->over_ns || held < o->over_bytes) {
+        o->over_ns = d->now_ns;
+        o->over_excused_ns = d->excused_ns;
+    }
+    o->over_bytes = held;
+    demand(d,
+           !o->over_ns || since(o->over_ns, d->now_ns) <=
+                              given_within(d) + since(o->over_excused_ns, d->excused_ns),
+           "waits for an imd that gives nothing back");
+}
+
 static void check_lending(Days *d)
 {
     const Oracle *o = &d->oracle;
@@ -372,6 +396,7 @@ static void check_lending(Days *d)
     demand(d, o->limit <= lendable(o) + o->slack, "lends more than there is");
     check_storm(d);
     check_steady(d);
+    check_given(d);
     demand(d, o->evicted_limit_ns != now || o->limit <= o->evicted_limit,
            "keeps what the owner's programs lost");
 }
@@ -386,6 +411,7 @@ static void check_saving(Days *d)
     demand(d, since(d->looked_ns, now) <= silence + NS_PER_MS,
            "goes on saving though nobody looks");
     demand(d, o->read_ns != now || o->limit <= lendable(o), "saves what the owner needs");
+    check_given(d);
     demand(d, since(o->saved_ns, now) <= d->config.save_within_ns + NS_PER_MS,
            "saves for longer than it may");
 }
@@ -407,7 +433,7 @@ static void check_return(Days *d)
         return;
     const uint64_t saved_ns = o->saved_ns ? c->save_within_ns : 0;
     const uint64_t allowed = return_allowed(d, c->leave_deadline_ns + saved_ns);
-    if (o->saves && since(o->touch_ns, d->now_ns) > return_allowed(d, 0))
+    if (o->saves && !d->imd.deaf && since(o->touch_ns, d->now_ns) > return_allowed(d, 0))
         demand(d, d->imd.held <= d->machine.total / 100, "the owner's memory is not back");
     if (since(o->touch_ns, d->now_ns) > allowed)
         violation(d, "imd is there %" PRIu64 " ms after a touch, %" PRIu64 " are allowed",

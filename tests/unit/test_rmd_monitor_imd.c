@@ -494,6 +494,57 @@ CASE(the_next_lending_starts_with_nothing)
     assert_int_equal(status.lendable_bytes, h.limit);
 }
 
+/* An imd with all that is lent in use; then the owner takes 10 GiB. */
+static void owe(void)
+{
+    lend(&usual);
+    h.held = h.limit;
+    h.spare -= h.held;
+    pass(NS_PER_S);
+    monitor_used(h.monitor, h.held, h.now_ns);
+    const uint64_t limit = h.limit;
+    h.spare = h.spare > 10 * GIB ? h.spare - 10 * GIB : 0;
+    read_memory();
+    assert_true(h.limit < limit);
+    assert_int_equal(h.terminates, 0);
+}
+
+CASE(owed__an_imd_that_gives_nothing_back_is_ended)
+{
+    owe();
+    pass(1900 * NS_PER_MS);
+    assert_int_equal(h.terminates, 0);
+    pass(200 * NS_PER_MS);
+    assert_int_equal(h.terminates, 1);
+    ended();
+    assert_non_null(strstr(reason(), "by itself")); /* it is started again later and later */
+}
+
+CASE(owed__nothing_when_it_has_given_back)
+{
+    owe();
+    monitor_used(h.monitor, h.limit, h.now_ns);
+    h.spare += h.held - h.limit;
+    h.held = h.limit;
+    pass(10 * NS_PER_S);
+    assert_int_equal(h.terminates, 0);
+}
+
+CASE(owed__a_part_of_it_is_enough_for_a_while)
+{
+    owe();
+    for (unsigned i = 0; i < 5; i++) {
+        h.held -= GIB / 4;
+        h.spare += GIB / 4;
+        monitor_used(h.monitor, h.held, h.now_ns);
+        assert_true(h.held > h.limit);
+        pass(1500 * NS_PER_MS);
+        assert_int_equal(h.terminates, 0);
+    }
+    pass(NS_PER_S);
+    assert_int_equal(h.terminates, 1);
+}
+
 /* ---- figures --------------------------------------------------------------------------------- */
 
 CASE(metrics__tell_what_is_lent_and_was_lost)

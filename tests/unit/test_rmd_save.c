@@ -74,6 +74,40 @@ CASE(save__takes_save_within_at_most)
     assert_int_equal(h.kills, 1);
 }
 
+/* All but the small part comes back at once, or imd is not waited for. */
+CASE(save__ends_for_an_imd_that_gives_nothing_back)
+{
+    lend_able(&saving);
+    monitor_used(h.monitor, h.held, h.now_ns);
+    touch();
+    assert_int_equal(h.saves, 1);
+    pass(1900 * NS_PER_MS); /* leave_deadline, and what it says comes once a second */
+    assert_int_equal(h.terminates, 0);
+    pass(200 * NS_PER_MS);
+    assert_asked_to_leave();
+    assert_non_null(strstr(reason(), "did not give back"));
+    pass(1100 * NS_PER_MS);
+    assert_int_equal(h.kills, 1);
+    ended();
+    assert_non_null(strstr(reason(), "by itself"));
+}
+
+CASE(save__goes_on_while_memory_comes_back)
+{
+    lend_able(&saving);
+    uint64_t used = h.held;
+    monitor_used(h.monitor, used, h.now_ns);
+    touch();
+    for (; used > h.save_bytes; used = used > 4 * GIB ? used - 4 * GIB : h.save_bytes) {
+        monitor_used(h.monitor, used, h.now_ns);
+        pass(NS_PER_S);
+    }
+    monitor_used(h.monitor, used, h.now_ns);
+    pass(3 * NS_PER_S);
+    assert_int_equal(h.terminates, 0);
+    assert_int_equal(state_now(), MONITOR_SAVING);
+}
+
 /* Nothing is lent again before it is gone, however quiet the console. */
 CASE(save__starts_no_other_imd)
 {
