@@ -185,23 +185,35 @@ static const char *resume_all(OwnerDesk *d, uid_t uid)
     return NULL;
 }
 
-/* NULL: it is done; or why not. */
-static const char *carry_out(OwnerDesk *d, Monitor *m, uid_t uid, const char *ask)
+/* NULL: it is done, and *ret_changes says whether the record is another one; or why not. */
+static const char *change(OwnerDesk *d, uid_t uid, const char *ask, bool *ret_changes)
 {
     const char *error = NULL;
+    *ret_changes = false;
     if (strcmp(ask, "status") == 0)
         return NULL;
+    if (strcmp(ask, "allow") == 0) { /* who has not paused allows already */
+        *ret_changes = !resume(d, uid);
+        return NULL;
+    }
     if (strcmp(ask, "resume") == 0)
         error = resume(d, uid);
-    else if (strcmp(ask, "allow") == 0)
-        (void)resume(d, uid); /* who has not paused allows already */
     else if (strcmp(ask, "resume all") == 0)
         error = resume_all(d, uid);
     else if (g_str_has_prefix(ask, "pause "))
         error = pause_for(d, uid, ask + strlen("pause "));
     else
         return "that is not understood: is it of the same version?";
-    if (!error) {
+    *ret_changes = !error;
+    return error;
+}
+
+/* Everybody may ask, again and again: what changes nothing waits for no disk. */
+static const char *carry_out(OwnerDesk *d, Monitor *m, uid_t uid, const char *ask)
+{
+    bool changes;
+    const char *error = change(d, uid, ask, &changes);
+    if (changes) {
         tell_monitor(d, m); /* the memory comes back before a disk is waited for */
         d->unsaved = true;
         save(d, os_now_ns(), G_FILE_SET_CONTENTS_CONSISTENT);

@@ -148,6 +148,17 @@ CASE(pause__counts_at_once_and_survives)
     assert_int_equal(paused_until(), 0);
 }
 
+/* Everybody may ask it while memory is lent, as often as he likes. */
+CASE(allow__that_changes_nothing_waits_for_no_disk)
+{
+    assert_answer("allow", "dodo-owner 1 ok");
+    assert_int_equal(access(file_path, F_OK), -1);
+    assert_answer("pause 600", "dodo-owner 1 ok");
+    assert_int_equal(unlink(file_path), 0);
+    assert_answer("allow", "dodo-owner 1 ok");
+    assert_int_equal(access(file_path, F_OK), 0);
+}
+
 CASE(question__that_is_none)
 {
     static const struct {
