@@ -225,11 +225,12 @@ static size_t answer(const OwnerDesk *d, const Monitor *m, const char *error, ch
 {
     MonitorStatus s;
     monitor_status(m, os_now_ns(), &s);
-    const int len = snprintf(buf, OWNER_ANSWER_MAX,
-                             OWNER_ANSWER_START "%s%s\nstate %s\nlendable %" PRIu64
-                                                "\nused %" PRIu64 "\nreason %s\n",
-                             error ? "error " : "ok", error ? error : "",
-                             monitor_state_word(s.state), s.lendable_bytes, s.used_bytes, s.reason);
+    const int len =
+        snprintf(buf, OWNER_ANSWER_MAX,
+                 OWNER_ANSWER_START "%s%s\nstate %s\nlendable %" PRIu64 "\nused %" PRIu64
+                                    "\nreason %s\nkept %s\n",
+                 error ? "error " : "ok", error ? error : "", monitor_state_word(s.state),
+                 s.lendable_bytes, s.used_bytes, s.reason, d->file && !d->lost ? "yes" : "no");
     return (size_t)len +
            owner_record_write(&d->record, real_s(), buf + len, OWNER_ANSWER_MAX - (size_t)len);
 }

@@ -45,7 +45,7 @@ static bool find_bytes(const char *text, const char *key, uint64_t *ret)
 
 bool owner_answer_read(OwnerAnswer *a, const char *text, uint64_t now_s)
 {
-    char outcome[OWNER_REASON_MAX];
+    char outcome[OWNER_REASON_MAX], kept[4];
     *a = (OwnerAnswer){.lendable_bytes = 0};
     if (!g_str_has_prefix(text, OWNER_ANSWER_START) ||
         !find_line(text, OWNER_ANSWER_START, outcome, sizeof outcome) ||
@@ -58,6 +58,8 @@ bool owner_answer_read(OwnerAnswer *a, const char *text, uint64_t now_s)
         (void)g_strlcpy(a->error, outcome + strlen("error "), sizeof a->error);
     else if (strcmp(outcome, "ok") != 0)
         return false;
+    /* An older rmd does not say it. */
+    a->forgets = find_line(text, "kept ", kept, sizeof kept) && strcmp(kept, "no") == 0;
     owner_record_read(&a->record, text, now_s);
     return true;
 }
@@ -101,6 +103,9 @@ static void print_pauses(const OwnerAnswer *a, OwnerNameFn *name, GString *out)
         else
             g_string_append_printf(out, "%s has paused it until %s.\n", who, until);
     }
+    if (a->record.pauses_count > 0 && a->forgets)
+        g_string_append(out, "That ends when rmd does, which cannot write it down: see its log, "
+                             "and [rmd] owner_file.\n");
 }
 
 /* Adds the hours of one day that begin at @from; the first hour of the next. The sum's own is the
@@ -201,7 +206,7 @@ void owner_text_json(const OwnerAnswer *a, uint64_t now_s, OwnerNameFn *name, GS
         out, ",\"lendable_bytes\":%" PRIu64 ",\"used_bytes\":%" PRIu64 ",\"pauses\":[",
         a->lendable_bytes, a->used_bytes);
     json_pauses(a, name, out);
-    g_string_append(out, "],\"hours\":[");
+    g_string_append_printf(out, "],\"pauses_kept\":%s,\"hours\":[", a->forgets ? "false" : "true");
     for (uint64_t hour = now_s / 3600 - OWNER_HOURS + 1; hour <= now_s / 3600; hour++) {
         const OwnerHour *h = owner_record_hour(&a->record, hour, now_s);
         if (!h)

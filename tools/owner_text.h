@@ -14,6 +14,7 @@ typedef struct OwnerAnswer {
     char state[16];
     uint64_t lendable_bytes, used_bytes;
     char reason[OWNER_REASON_MAX];
+    bool forgets; /* pauses end with rmd: it has no file for them, or cannot write it */
     OwnerRecord record;
 } OwnerAnswer;
 

@@ -56,6 +56,21 @@ TEST(pauses__say_whose_they_are)
                   "user 7 lets nothing be lent, until dodo owner --resume.\n");
 }
 
+/* Who has paused learns that it will not last. */
+TEST(pauses__that_end_with_rmd)
+{
+    answer(BUSY "kept no\npause 1000 1764001800\n");
+    assert_prints("This host lends nothing: the load is 2.00.\n"
+                  "anna has paused it until Mon 16:30.\n"
+                  "That ends when rmd does, which cannot write it down: see its log, and [rmd] "
+                  "owner_file.\n");
+    answer(BUSY "kept no\n");
+    assert_prints("This host lends nothing: the load is 2.00.\n");
+    answer(BUSY "kept yes\npause 1000 1764001800\n");
+    assert_prints("This host lends nothing: the load is 2.00.\n"
+                  "anna has paused it until Mon 16:30.\n");
+}
+
 TEST(week__is_by_days)
 {
     char text[1024];
@@ -99,13 +114,14 @@ TEST(json__has_all_of_it)
     char text[512];
     g_autoptr(GString) out = g_string_new(NULL);
     (void)snprintf(text, sizeof text,
-                   BUSY "pause 1000 forever\nhour %llu 4096000 2001 5 0 0 0 0 0\n", HOUR);
+                   BUSY "kept no\npause 1000 forever\nhour %llu 4096000 2001 5 0 0 0 0 0\n", HOUR);
     answer(text);
     owner_text_json(&a, NOW, name_of, out);
     assert_string_equal(
         out->str, "{\"state\":\"busy\",\"reason\":\"the load is 2.00\",\"lendable_bytes\":1,"
                   "\"used_bytes\":0,\"pauses\":[{\"uid\":1000,\"user\":\"anna\",\"until\":null}],"
-                  "\"hours\":[{\"time\":1764000000,\"lent_bytes\":2145386496,\"lent_s\":2.001,"
+                  "\"pauses_kept\":false,\"hours\":[{\"time\":1764000000,\"lent_bytes\":2145386496,"
+                  "\"lent_s\":2.001,"
                   "\"console_s\":0.005,\"load_s\":0.000,\"memory_s\":0.000,\"paused_s\":0.000,"
                   "\"rules_s\":0.000,\"other_s\":0.000}]}\n");
 }

@@ -82,8 +82,8 @@ static int client_open(void)
                                                                                                : -1;
 }
 
-/* The first line of the answer. */
-static void ask(const char *question, char answer[TEXT_MAX])
+/* All of the answer that fits. */
+static void ask_all(const char *question, char answer[TEXT_MAX])
 {
     int fd = client_open();
     assert_true(fd >= 0);
@@ -92,8 +92,23 @@ static void ask(const char *question, char answer[TEXT_MAX])
     ssize_t n = recv(fd, answer, TEXT_MAX - 1, MSG_DONTWAIT);
     assert_true(n > 0);
     answer[n] = '\0';
-    answer[strcspn(answer, "\n")] = '\0';
     (void)close(fd);
+}
+
+/* The first line of it. */
+static void ask(const char *question, char answer[TEXT_MAX])
+{
+    ask_all(question, answer);
+    answer[strcspn(answer, "\n")] = '\0';
+}
+
+/* Whether pauses outlast rmd, as it says. */
+static void assert_kept(const char *want)
+{
+    char answer[TEXT_MAX];
+    ask_all("status", answer);
+    if (!strstr(answer, want))
+        fail_msg("%s", answer);
 }
 
 static void assert_answer(const char *question, const char *want)
@@ -278,6 +293,7 @@ CASE(step__saves_now_and_then)
 /* A pause counts where its file cannot be written, too. */
 CASE(pause__without_its_file)
 {
+    char path[256];
     end();
     options.owner_file = tmpdir_path(&dir, "missing/file", file_path);
     file_path[strlen(file_path) - strlen("/file")] = '\0';
@@ -287,6 +303,12 @@ CASE(pause__without_its_file)
     assert_answer("pause 600", "dodo-owner 1 ok");
     assert_true(paused_until() > 0);
     assert_true(desk.unsaved && desk.lost);
+    assert_kept("\nkept no\n"); /* who has paused hears that */
+    assert_int_equal(mkdir(tmpdir_path(&dir, "missing", path), 0700), 0);
+    assert_answer("pause 601", "dodo-owner 1 ok");
+    assert_kept("\nkept yes\n");
+    assert_int_equal(unlink(options.owner_file), 0);
+    assert_int_equal(rmdir(path), 0);
 }
 
 /* A damaged file is as none. */
@@ -308,6 +330,11 @@ CASE(directories__of_the_unit)
     begin();
     assert_int_equal(desk.fd, -1);
     assert_string_equal(desk.file, tmpdir_path(&dir, "owner", path));
+    g_unsetenv("STATE_DIRECTORY");
+    end();
+    options = (RmdOptions){.owner_socket = tmpdir_path(&dir, "socket", socket_path)};
+    begin();
+    assert_kept("\nkept no\n"); /* it has no file */
 }
 
 int main(void)
