@@ -137,6 +137,16 @@ void owner_desk_close(OwnerDesk *d)
     d->fd = -1;
 }
 
+/* Before anything that has to do with how late it is. */
+static void mind_clock(OwnerDesk *d)
+{
+    struct timespec real = {0}, boot = {0};
+    (void)clock_gettime(CLOCK_REALTIME, &real);
+    (void)clock_gettime(CLOCK_BOOTTIME, &boot);
+    if (real.tv_sec > boot.tv_sec)
+        d->unsaved |= owner_record_clock(&d->record, (uint64_t)(real.tv_sec - boot.tv_sec));
+}
+
 /* ---- what is asked --------------------------------------------------------------------------- */
 
 static void tell_monitor(const OwnerDesk *d, Monitor *m)
@@ -266,6 +276,7 @@ static bool take_one(OwnerDesk *d, Monitor *m)
                        .msg_control = &credentials,
                        .msg_controllen = sizeof credentials};
     const ssize_t n = recvmsg(d->fd, &h, 0);
+    mind_clock(d);
     if (n < 0)
         return false;
     ask[n] = '\0';
@@ -288,6 +299,7 @@ void owner_desk_step(OwnerDesk *d, Monitor *m)
     const uint64_t now_ns = os_now_ns();
     uint64_t ms;
     MonitorStatus s;
+    mind_clock(d);
     tell_monitor(d, m);
     monitor_status(m, now_ns, &s);
     const unsigned due = owner_turn(&d->turn, monitor_gap_ns(m), now_ns, &ms);

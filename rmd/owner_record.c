@@ -36,7 +36,7 @@ int owner_record_pause(OwnerRecord *r, uint32_t uid, uint64_t until_s, uint64_t 
         users += r->pauses[i++].uid != 0;
     if (i == r->pauses_count && uid != 0 && users == OWNER_PAUSES_MAX - 1)
         return -ENOSPC;
-    r->pauses[i] = (OwnerPause){.uid = uid, .until_s = until_s};
+    r->pauses[i] = (OwnerPause){.uid = uid, .until_s = until_s, .asked = r->clock_s > 0};
     r->pauses_count += i == r->pauses_count;
     drop_over(r, now_s);
     return 0;
@@ -66,6 +66,24 @@ uint64_t owner_record_paused_until(const OwnerRecord *r, uint64_t now_s)
         if (r->pauses[i].until_s > now_s)
             until = max_u64(until, r->pauses[i].until_s);
     return until;
+}
+
+/* Clocks that are not read at one instant differ by a second. */
+bool owner_record_clock(OwnerRecord *r, uint64_t clock_s)
+{
+    const uint64_t by_s = clock_s - r->clock_s; /* wraps around where it was set back */
+    bool moved = false;
+    if (r->clock_s > 0 && by_s + 1 <= 2)
+        return false;
+    for (unsigned i = 0; r->clock_s > 0 && i < r->pauses_count; i++) {
+        OwnerPause *p = &r->pauses[i];
+        if (!p->asked || p->until_s == OWNER_FOREVER)
+            continue;
+        p->until_s += by_s;
+        moved = true;
+    }
+    r->clock_s = clock_s;
+    return moved;
 }
 
 /* ---- hours ----------------------------------------------------------------------------------- */

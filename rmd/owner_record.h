@@ -21,6 +21,7 @@ enum {
 typedef struct OwnerPause {
     uint32_t uid;     /* whose it is; only this user and root end it */
     uint64_t until_s; /* OWNER_FOREVER: it has no end */
+    bool asked;       /* for so long, since the clock was known; else it was read */
 } OwnerPause;
 
 typedef struct OwnerHour {
@@ -33,6 +34,7 @@ typedef struct OwnerRecord {
     unsigned pauses_count;
     OwnerPause pauses[OWNER_PAUSES_MAX];
     OwnerHour hours[OWNER_HOURS]; /* that of hour H is at H % OWNER_HOURS */
+    uint64_t clock_s;             /* as owner_record_clock() had it last; 0: it is not known */
 } OwnerRecord;                    /* zeros: nothing */
 
 /* Instead of the pause that @uid had. 0; -ENOSPC: too many others have one. One place is root's. */
@@ -42,6 +44,11 @@ bool owner_record_resume(OwnerRecord *r, uint32_t uid, uint64_t now_s);
 void owner_record_resume_all(OwnerRecord *r);
 /* The end of the last pause; 0: there is none. */
 uint64_t owner_record_paused_until(const OwnerRecord *r, uint64_t now_s);
+
+/* CLOCK_REALTIME less CLOCK_BOOTTIME is @clock_s now. Where the clock was set, a pause that was
+ * asked for since the first time ends as much later or earlier: it takes as long as was asked for.
+ * True: so it is. */
+bool owner_record_clock(OwnerRecord *r, uint64_t clock_s);
 
 /* For @ms until now it was so; @lent_bytes counts while it is lent. */
 void owner_record_note(OwnerRecord *r, uint64_t now_s, uint64_t ms, enum MonitorWhy why,

