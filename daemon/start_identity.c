@@ -145,6 +145,13 @@ void start_take_text(char **field, char **read)
     *read = old;
 }
 
+/* fe80::/10, on a link that is not named: the kernel says "Invalid argument". */
+static bool lacks_its_link(const Addr *a)
+{
+    return a->kind == ADDR_IP6 && a->scope == 0 && a->host[0] == 0xfe &&
+           (a->host[1] & 0xc0) == 0x80;
+}
+
 /* @raw: NULL: no raw frames. */
 static int listen_at(const Addr *listen, const TransportOptions *options, const TransportRaw *raw,
                      Transport **ret, int *ret_raw, char *error)
@@ -155,6 +162,13 @@ static int listen_at(const Addr *listen, const TransportOptions *options, const 
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "cannot listen on %s: name the one address of this host that the others "
                        "reach it at",
+                       text);
+        return -EINVAL;
+    }
+    if (lacks_its_link(listen)) {
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "cannot listen on %s: an address of one link, which others would have to "
+                       "name as this host does; give one of another kind (see ip addr)",
                        text);
         return -EINVAL;
     }

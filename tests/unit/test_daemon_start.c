@@ -170,7 +170,10 @@ CASE(listen__says_what_to_fix)
         assert_int_equal(start_listen(&a, NULL, &t, error), -EINVAL);
         assert_non_null(strstr(error, "name the one address of this host"));
     }
-    Addr a = address("127.0.0.1:0");
+    Addr a = address("[fe80::1]:0");
+    assert_int_equal(start_listen(&a, NULL, &t, error), -EINVAL);
+    assert_non_null(strstr(error, "give one of another kind"));
+    a = address("127.0.0.1:0");
     assert_int_equal(start_listen(&a, NULL, &t, error), 0);
     assert_int_equal(start_listen(&t->local, NULL, &second, error), -EADDRINUSE);
     assert_non_null(strstr(error, "the port is in use"));
