@@ -227,6 +227,7 @@ int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes)
     c->untold = c->leaving = false;
     c->used_bytes = 0;
     child_limit(c, limit_bytes); /* the first thing that it reads */
+    child_beat(c);               /* it leaves, should we hang from now on */
     make_group(c, pool_bytes);
     int res = spawn(c, pool_bytes, pair[1]);
     (void)close(pair[1]);
