@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -25,6 +26,7 @@ struct Loop {
     const LoopOps *ops;
     void *ctx;
     struct event *timer;
+    uint64_t timer_ns; /* when it comes; TIME_NEVER: not */
     struct event *signals[ARRAY_SIZE(signals)];
     unsigned signals_seen;
     unsigned watches_count;
@@ -32,15 +34,20 @@ struct Loop {
 };
 
 /* Arms the timer at the deadline. A deadline that is past already comes in a millisecond, so that
- * a core which cannot act on it yet does not spin. */
+ * a core which cannot act on it yet does not spin. One that waits for that millisecond is left
+ * alone: what comes in between, be it without end, does not put it off. */
 static void arm(Loop *l)
 {
-    uint64_t deadline = l->ops->deadline(l->ctx), now = os_now_ns();
+    const uint64_t deadline = l->ops->deadline(l->ctx), soon = time_add(os_now_ns(), NS_PER_MS);
     if (deadline == TIME_NEVER) {
         (void)event_del(l->timer);
+        l->timer_ns = TIME_NEVER;
         return;
     }
-    uint64_t wait = deadline > now + NS_PER_MS ? deadline - now : NS_PER_MS;
+    if (deadline <= soon && l->timer_ns <= soon)
+        return;
+    l->timer_ns = deadline > soon ? deadline : soon;
+    const uint64_t wait = l->timer_ns - soon + NS_PER_MS;
     struct timeval tv = {.tv_sec = (time_t)(wait / NS_PER_S),
                          .tv_usec = (suseconds_t)(wait % NS_PER_S / NS_PER_US)};
     (void)event_add(l->timer, &tv); /* fails only without memory, of which a timer takes none */
@@ -49,7 +56,11 @@ static void arm(Loop *l)
 static void on_timer(evutil_socket_t fd, short what, void *ctx)
 {
     Loop *l = ctx;
-    l->ops->expire(l->ctx, os_now_ns());
+    const uint64_t now = os_now_ns();
+    const bool due = now >= l->timer_ns; /* the time that libevent counts from may be a bit old */
+    l->timer_ns = TIME_NEVER;
+    if (due)
+        l->ops->expire(l->ctx, now);
     arm(l);
 }
 
@@ -93,6 +104,7 @@ Loop *loop_new(const LoopOps *ops, void *ctx)
         return NULL;
     l->ops = ops;
     l->ctx = ctx;
+    l->timer_ns = TIME_NEVER;
     return loop_init(l) == 0 ? l : loop_free(l);
 }
 

@@ -155,6 +155,32 @@ TEST(loop__unwatches_one_descriptor)
     (void)close(ends[1][0]);
 }
 
+static void on_traffic(void *ctx)
+{
+    (void)ctx;
+}
+
+/* A descriptor that always has something to read, as the socket of a manager that many ask, does
+ * not put off what is due. */
+TEST(loop__expires_while_a_descriptor_is_always_readable)
+{
+    Story s = {.deadline_ns = 0};
+    int ends[2];
+    s.loop = loop_new(&ops, &s);
+    assert_non_null(s.loop);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "x", 1), 1); /* nobody takes it */
+    assert_int_equal(loop_watch(s.loop, ends[0], on_traffic, &s), 0);
+    (void)alarm(PATIENCE_S);
+    assert_int_equal(loop_run(s.loop), 0);
+    (void)alarm(0);
+    assert_int_equal(s.expired, 3);
+    assert_false(s.late);
+    loop_free(s.loop);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 enum { LETTERS = 1000 };
 typedef struct Numbered {
     Letter letter;
