@@ -174,6 +174,12 @@ bool config_file_is_asked(const CommonOptions *o)
     return asked_file(o->config) != NULL;
 }
 
+size_t config_place(const CommonOptions *o, const char *group, const char *name,
+                    char error[CONFIG_ERROR_MAX])
+{
+    return conf_place(asked_file(o->config), group, name, error, CONFIG_ERROR_MAX);
+}
+
 static int load_file(const ConfigProgram *p, const char *option, void *options, char *error)
 {
     Target target = {p, options};

@@ -99,6 +99,10 @@ void config_common_init(CommonOptions *o);
 /* The file that a load with them reads, if it is there. */
 const char *config_file(const CommonOptions *o);
 bool config_file_is_asked(const CommonOptions *o); /* else it need not be there */
+/* "FILE:LINE: " where the last of the files sets a key, at the front of @error; its length. 0: none
+ * does. */
+size_t config_place(const CommonOptions *o, const char *group, const char *name,
+                    char error[CONFIG_ERROR_MAX]);
 /* Calls @fn for each option of the last config_load(), as it was given: "yes" of a CONFIG_BOOL; not
  * those of a CONFIG_LIST. */
 typedef void ConfigOptionFn(void *ctx, const ConfigKey *k, const char *text);

@@ -86,12 +86,13 @@ static int check_data_port(ImdOptions *o, char *error)
     const bool too_high = end > 65536, meets = control >= o->data_port && control < end;
     if (o->data_port == 0 || (!too_high && !meets))
         return 0;
+    const size_t at = config_place(&o->common, "imd", "data_port", error);
     if (too_high)
-        (void)snprintf(error, CONFIG_ERROR_MAX,
+        (void)snprintf(error + at, CONFIG_ERROR_MAX - at,
                        "[imd] data_port: the ports of all %u threads must be below 65536",
                        (unsigned)o->threads);
     else
-        (void)snprintf(error, CONFIG_ERROR_MAX,
+        (void)snprintf(error + at, CONFIG_ERROR_MAX - at,
                        "[imd] data_port: %u, the port of --listen, is among those of the data "
                        "threads, %u to %u: choose another",
                        control, (unsigned)o->data_port, (unsigned)end - 1);
@@ -127,7 +128,8 @@ int imd_options_check(ImdOptions *o, char error[CONFIG_ERROR_MAX])
     if (o->pool_bytes == 0)
         return missing("--pool SIZE", "[imd] pool", error);
     if (o->populate && o->owner_fd != UINT64_MAX) {
-        (void)snprintf(error, CONFIG_ERROR_MAX,
+        const size_t at = config_place(&o->common, "imd", "populate", error);
+        (void)snprintf(error + at, CONFIG_ERROR_MAX - at,
                        "[imd] populate is for hosts without an owner: what rmd lends must be there "
                        "to be given back");
         return -EINVAL;

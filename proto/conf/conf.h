@@ -126,6 +126,9 @@ int conf_file_lines(const ConfFiles *f, unsigned i, bool asked, KeyFileFn fn, vo
 /* All of them; without a path, FILE need not exist. */
 int conf_file_read(const char *path, unsigned reader, ConfFn fn, void *ctx, char *error,
                    size_t cap);
+/* "FILE:LINE: " of the last line that sets the key, for an error that shows only later; its length.
+ * 0 and "": no file does. */
+size_t conf_place(const char *path, const char *group, const char *name, char *ret, size_t cap);
 /* The variables of the keys that @reader takes. @get: getenv, or secure_getenv. */
 int conf_env_read(unsigned reader, char *(*get)(const char *name), ConfFn fn, void *ctx,
                   char *error, size_t cap);

@@ -88,6 +88,21 @@ CASE(mistakes__name_their_file)
     assert_error("dodo.conf.d/a.conf", ":2: unknown key");
 }
 
+CASE(place__is_the_last_that_sets_a_key)
+{
+    char place[512];
+    tmpdir_text(&dir, "dodo.conf", "[imd]\nnice = 1\npool = 1G\n");
+    tmpdir_text(&dir, "dodo.conf.d/a.conf", "# nothing\n[cmd]\n[imd]\nnice = 2\n");
+    assert_true(conf_place(main_path, "imd", "pool", place, sizeof place) > 0);
+    assert_string_equal(place + strlen(main_path), ":3: ");
+    assert_true(conf_place(main_path, "imd", "nice", place, sizeof place) > 0);
+    assert_non_null(strstr(place, "dodo.conf.d/a.conf:4: "));
+    assert_int_equal(conf_place(main_path, "imd", "threads", place, sizeof place), 0);
+    assert_string_equal(place, "");
+    assert_int_equal(conf_place(main_path, "imd", "nice", place, 8), 0); /* no room */
+    assert_string_equal(place, "");
+}
+
 /* Of what counts in the end, and where the last of it stands. */
 CASE(contradictions__are_those_of_all_files)
 {
