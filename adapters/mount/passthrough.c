@@ -44,8 +44,9 @@ _Static_assert(sizeof(InitEnd) == 64 && sizeof(OpenEnd) == 16, "as in the kernel
 
 /* ---- answers ------------------------------------------------------------------------------- */
 
-/* What the next answer of this thread is. */
-static _Thread_local struct {
+/* What the next answer of this thread is. Initial-exec: found without a call. There is room for a
+ * few words in programs that load this later, too, as dodo does. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
     enum { OTHER, INIT, OPENING } kind;
     int32_t backing_id;
 } next;
