@@ -49,7 +49,7 @@ struct Inode {
 
     pthread_mutex_t lock; /* for what follows; held for no longer than a system call */
     ListNode handles;
-    unsigned paged;     /* handles that have the kernel keep pages: none, or none that is passed */
+    unsigned unpassed;  /* handles that are not passed: none, or all */
     unsigned passed;    /* handles whose file the kernel reads, writes or maps itself */
     int32_t backing_id; /* the kernel's number for it; 0: not asked for; -1: none */
     unsigned readers;   /* paged, for reading alone: mappings may show these pages */
@@ -259,8 +259,8 @@ static inline Handle *handle_of(const struct fuse_file_info *fi)
 int passthrough_init(Mount *m); /* mounted, before the first request; 0, -errno */
 /* This thread's next answer is that to the kernel's first request. */
 void passthrough_offer(const Mount *m);
-/* One more handle of @inode, under its lock. False: the kernel cannot, or keeps pages for another
- * one. */
+/* One more handle of @inode, under its lock. False: the kernel cannot, or may keep pages for
+ * another one. */
 bool passthrough_begin(Mount *m, Inode *inode);
 /* The kernel has released it; under the lock. */
 void passthrough_end(Inode *inode);

@@ -142,7 +142,7 @@ static int32_t backing_open(Mount *m, const Inode *inode)
 
 bool passthrough_begin(Mount *m, Inode *inode)
 {
-    if (inode->paged > 0)
+    if (inode->unpassed > 0)
         return false;
     if (inode->backing_id == UNKNOWN)
         inode->backing_id = backing_open(m, inode);

@@ -4,7 +4,9 @@
  * may be refused such a mapping (ENODEV); that is said.
  *
  * mapped read FILE: a mapping for reading shows what is written by another descriptor as soon as
- * the write has ended; and a private one of a descriptor for writing shows the file. */
+ * the write has ended; and a private one of a descriptor for writing shows the file.
+ *
+ * mapped mixed FILE: so it is whatever else has the file open, in which order. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -20,7 +22,8 @@
 #include <unistd.h>
 
 enum { PAGE = 4096, ROUNDS = 100, WRITES = 3000 };
-enum { REFUSED = 3 }; /* the status of `store` */
+enum { REFUSED = 3 };         /* the status of `store` */
+enum { RELEASED_US = 50000 }; /* a mount has heard of a close by then */
 
 /* In turns: the parent's word and the child's. */
 typedef struct Words {
@@ -184,6 +187,54 @@ static int read_mapped(const char *path)
     return 0;
 }
 
+/* ---- several openings ------------------------------------------------------------------------ */
+
+static uint64_t value; /* the last one that was written */
+
+static void write_next(int fd)
+{
+    value++;
+    if (pwrite(fd, &value, sizeof value, 0) != sizeof value)
+        die("a write");
+}
+
+static void expect(const char *whose, uint64_t found)
+{
+    if (found != value)
+        lost(whose, found, value);
+}
+
+/* One who reads alone makes a writer's private mapping have pages of the mount's; and then there is
+ * another writer. */
+static void mix_private(const char *path)
+{
+    int reader = file_open(path, O_RDONLY), first = file_open(path, O_RDWR);
+    (void)close(reader);
+    (void)usleep(RELEASED_US);
+    const Words *before = page_of(first, PROT_READ, MAP_PRIVATE);
+    int second = file_open(path, O_RDWR);
+    if (before == MAP_FAILED)
+        die("a private mapping");
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        expect("private mapping's word", before->parent);
+        write_next(second);
+    }
+    if (page_of(first, PROT_READ, MAP_PRIVATE) == MAP_FAILED)
+        die("another private mapping");
+    (void)close(first);
+    (void)close(second);
+}
+
+static int mixed(const char *path)
+{
+    int fd = file_open(path, O_RDWR | O_CREAT | O_TRUNC);
+    if (ftruncate(fd, PAGE) < 0 || close(fd) < 0)
+        die(path);
+    (void)usleep(RELEASED_US);
+    mix_private(path);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     (void)signal(SIGPIPE, SIG_IGN);
@@ -191,6 +242,8 @@ int main(int argc, char **argv)
         return store(argv[2]);
     if (argc == 3 && strcmp(argv[1], "read") == 0)
         return read_mapped(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "mixed") == 0)
+        return mixed(argv[2]);
     if (argc < 3)
         return 2;
     return two(argv[0], argv[1], argv + 2);

@@ -197,6 +197,8 @@ for how in auto user-namespace; do
     fail "a store is lost"
   timeout "$patience" "$bin_dodo" run --how "$how" --dir "$work/stores" "$mapped" read "$work/stores/file" ||
     fail "a mapping does not show what is written beside it"
+  timeout "$patience" "$bin_dodo" run --how "$how" --min-size 1K --dir "$work/stores" "$mapped" mixed "$work/stores/mixed" ||
+    fail "something else has the file open, and its data is not what was written"
   told "no store is lost, --how $how: $(cat "$work/out")"
   [ "$how$refused" != autono ] || ! grep -q refused "$work/out" || fail "it should not be refused"
 done
