@@ -27,16 +27,17 @@ static bool handle_is_paged(const Handle *handle)
  *
  * While the kernel serves one opening of a file itself, it has to do so with all: it refuses to mix
  * that with pages of its own. Those that go straight count as such, too, for their private mappings
- * and what sendfile(2) reads have pages, which nothing drops when the kernel writes the file. Reads
- * and writes of some come here nevertheless: those of a file that may be cached, and those of
- * descriptors with flags that fcntl(2) may take away, as the kernel goes by the flags of the
- * opening. Under @inode's lock. */
+ * and what sendfile(2) reads have pages, which nothing drops when the kernel writes the file. So a
+ * file that may be cached is not, for one who opens it beside those.
+ *
+ * Reads and writes of some come here nevertheless: those of descriptors with flags that fcntl(2)
+ * may take away, as the kernel goes by the flags of the opening. Under @inode's lock. */
 static void handle_choose_way(Mount *m, Inode *inode, int flags, Handle *handle)
 {
     bool cacheable = !handle->writes && regions_may_have(m, inode, handle->fd);
     handle->passed = (!cacheable || inode->passed > 0) && passthrough_begin(m, inode);
-    handle->straight = handle->passed ? cacheable || (flags & (O_APPEND | O_DIRECT))
-                                      : (flags & O_ACCMODE) == O_RDWR;
+    handle->straight =
+        handle->passed ? flags & (O_APPEND | O_DIRECT) : (flags & O_ACCMODE) == O_RDWR;
     inode->unpassed += !handle->passed;
     inode->readers += handle_is_paged(handle) && !handle->writes;
 }

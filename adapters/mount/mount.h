@@ -246,7 +246,7 @@ void handles_forget(Inode *inode);
 /* Whether reads by @handle come here, and may find the file held. */
 static inline bool handle_may_be_cached(const Handle *handle)
 {
-    return !handle->writes && (handle->straight || !handle->passed);
+    return !handle->writes && !handle->passed;
 }
 static inline Handle *handle_of(const struct fuse_file_info *fi)
 {

@@ -106,13 +106,21 @@ static ssize_t read_region(const CachedRegion *region, char *buf, size_t size, o
     return n < 0 ? -1 : n;
 }
 
+/* The kernel wants a page of a file that it serves itself, for splice(2) or sendfile(2) from a
+ * descriptor whose reads come here. Nothing would drop it when the kernel writes the file. A read
+ * for a caller's buffer names that caller. */
+static bool wants_stale_page(const Handle *handle, const struct fuse_file_info *fi)
+{
+    return handle->passed && fi->lock_owner == 0;
+}
+
 static void data_read(fuse_req_t req, fuse_ino_t number, size_t size, off_t offset,
                       struct fuse_file_info *fi)
 {
     const Handle *handle = handle_of(fi);
     char *buf = buffer(size);
-    if (!buf) {
-        (void)fuse_reply_err(req, ENOMEM);
+    if (!buf || wants_stale_page(handle, fi)) {
+        (void)fuse_reply_err(req, buf ? EINVAL : ENOMEM);
         return;
     }
     Mount *m = mount_of(req);

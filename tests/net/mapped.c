@@ -211,7 +211,7 @@ static void mix_private(const char *path)
     int reader = file_open(path, O_RDONLY), first = file_open(path, O_RDWR);
     (void)close(reader);
     (void)usleep(RELEASED_US);
-    const Words *before = page_of(first, PROT_READ, MAP_PRIVATE);
+    Words *before = page_of(first, PROT_READ, MAP_PRIVATE);
     int second = file_open(path, O_RDWR);
     if (before == MAP_FAILED)
         die("a private mapping");
@@ -219,10 +219,36 @@ static void mix_private(const char *path)
         expect("private mapping's word", before->parent);
         write_next(second);
     }
-    if (page_of(first, PROT_READ, MAP_PRIVATE) == MAP_FAILED)
+    Words *another = page_of(first, PROT_READ, MAP_PRIVATE);
+    if (another == MAP_FAILED)
         die("another private mapping");
+    (void)munmap(before, PAGE);
+    (void)munmap(another, PAGE);
     (void)close(first);
     (void)close(second);
+}
+
+/* A writer, and one who reads by splice(2). With O_APPEND that may be refused. */
+static void mix_spliced(const char *path, int flags)
+{
+    int writer = file_open(path, O_RDWR), reader = file_open(path, flags), ends[2];
+    uint64_t found;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        die("a pipe");
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        loff_t at = 0;
+        write_next(writer);
+        ssize_t n = splice(reader, &at, ends[1], NULL, sizeof found, 0);
+        if (n < 0 && errno == EINVAL && flags & O_APPEND)
+            n = pread(reader, &found, sizeof found, 0);
+        else if (n == sizeof found)
+            n = read(ends[0], &found, sizeof found);
+        if (n != sizeof found)
+            die("splice");
+        expect("word that is spliced", found);
+    }
+    (void)close(writer);
+    (void)close(reader);
 }
 
 static int mixed(const char *path)
@@ -232,6 +258,9 @@ static int mixed(const char *path)
         die(path);
     (void)usleep(RELEASED_US);
     mix_private(path);
+    (void)usleep(RELEASED_US);
+    mix_spliced(path, O_RDONLY);
+    mix_spliced(path, O_RDWR | O_APPEND);
     return 0;
 }
 

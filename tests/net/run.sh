@@ -109,7 +109,7 @@ says "^dodo run: $large: cached, 3 MiB read$"
 says "^dodo run: $work/data/small: not cached\(, 5 B read\|\): it is smaller than --min-size$"
 says "^dodo run: $work/data/never: not cached\(, [0-9.]* MiB read\|\): --only or --never leaves it out$"
 says "^dodo run: $work/data/writer: not cached, [0-9.]* MiB read: somebody had it open for writing"
-says "^dodo run: $work/data/own: not cached, [0-9.]* MiB read: it was open for writing through the mount"
+says "^dodo run: $work/data/own: not cached\(, [0-9.]* MiB read\|\): it was open for writing through the mount"
 cp "$large" "$work/data/theirs"
 if chown 1:1 "$work/data/theirs" 2>/dev/null; then
   ran --verbose --min-size 1M --how user-namespace cat "$work/data/theirs"
