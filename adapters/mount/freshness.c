@@ -109,7 +109,7 @@ static int take(Mount *m, Inode *inode)
 }
 
 /* The same where it may succeed, and what follows from it. */
-static void try_locked(Mount *m, Inode *inode)
+void fresh_try_locked(Mount *m, Inode *inode)
 {
     uint64_t number;
     if (inode->type != S_IFREG || inode->unleasable || m->stopping ||
@@ -117,16 +117,19 @@ static void try_locked(Mount *m, Inode *inode)
         return;
     int res = take(m, inode);
     inode->lease_error = res;
-    if (res < 0)
+    if (res < 0) {
         inode->unleasable = !lease_may_come(-res);
-    else if (trust_take(&inode->trust, &number))
+        return;
+    }
+    inode->stored = false; /* mappings count as writers */
+    if (trust_take(&inode->trust, &number))
         job_push(m, inode, (FreshJob){.drop = true, .take = number});
 }
 
 void fresh_try(Mount *m, Inode *inode)
 {
     pthread_mutex_lock(&inode->lock);
-    try_locked(m, inode);
+    fresh_try_locked(m, inode);
     pthread_mutex_unlock(&inode->lock);
 }
 
@@ -175,7 +178,7 @@ void fresh_writer_end(Inode *inode)
 CachedRegion *fresh_read_begin(Mount *m, Inode *inode)
 {
     pthread_mutex_lock(&inode->lock);
-    try_locked(m, inode);
+    fresh_try_locked(m, inode);
     CachedRegion *region = trust_read_begin(&inode->trust) ? regions_use(m, inode) : NULL;
     pthread_mutex_unlock(&inode->lock);
     return region;

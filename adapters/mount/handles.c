@@ -19,6 +19,14 @@ static bool handle_is_paged(const Handle *handle)
     return !handle->straight && !handle->passed;
 }
 
+/* A mapping of the file itself outlives the descriptor that it was made with. Under the lock. */
+static bool may_be_stored_to(Mount *m, Inode *inode)
+{
+    if (inode->stored)
+        fresh_try_locked(m, inode);
+    return inode->stored;
+}
+
 /* What is opened for writing is not cached, so the kernel may serve it itself: its shared mappings
  * are then those of the directory's file. Where the kernel cannot, and keeps pages of what is read
  * and written, a mapping that can be stored to would have pages of its own, and would be written
@@ -28,17 +36,19 @@ static bool handle_is_paged(const Handle *handle)
  * While the kernel serves one opening of a file itself, it has to do so with all: it refuses to mix
  * that with pages of its own. Those that go straight count as such, too, for their private mappings
  * and what sendfile(2) reads have pages, which nothing drops when the kernel writes the file. So a
- * file that may be cached is not, for one who opens it beside those.
+ * file that may be cached is not, for one who opens it beside those, or beside their mappings.
  *
  * Reads and writes of some come here nevertheless: those of descriptors with flags that fcntl(2)
  * may take away, as the kernel goes by the flags of the opening. Under @inode's lock. */
 static void handle_choose_way(Mount *m, Inode *inode, int flags, Handle *handle)
 {
-    bool cacheable = !handle->writes && regions_may_have(m, inode, handle->fd);
+    bool cacheable =
+        !handle->writes && regions_may_have(m, inode, handle->fd) && !may_be_stored_to(m, inode);
     handle->passed = (!cacheable || inode->passed > 0) && passthrough_begin(m, inode);
     handle->straight =
         handle->passed ? flags & (O_APPEND | O_DIRECT) : (flags & O_ACCMODE) == O_RDWR;
     inode->unpassed += !handle->passed;
+    inode->stored |= handle->passed && handle->writes;
     inode->readers += handle_is_paged(handle) && !handle->writes;
 }
 

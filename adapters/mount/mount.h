@@ -51,6 +51,7 @@ struct Inode {
     ListNode handles;
     unsigned unpassed;  /* handles that are not passed: none, or all */
     unsigned passed;    /* handles whose file the kernel reads, writes or maps itself */
+    bool stored;        /* a mapping may be stored to that has no handle any more */
     int32_t backing_id; /* the kernel's number for it; 0: not asked for; -1: none */
     unsigned readers;   /* paged, for reading alone: mappings may show these pages */
     Trust trust;
@@ -181,6 +182,7 @@ void fresh_end(Mount *m);
 
 /* Asks for a lease where that may succeed. */
 void fresh_try(Mount *m, Inode *inode);
+void fresh_try_locked(Mount *m, Inode *inode); /* under the lock */
 /* A writer through the mount, and its end. */
 void fresh_writer_begin(Mount *m, Inode *inode);
 void fresh_writer_end(Inode *inode);

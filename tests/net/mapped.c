@@ -228,26 +228,56 @@ static void mix_private(const char *path)
     (void)close(second);
 }
 
-/* A writer, and one who reads by splice(2). With O_APPEND that may be refused. */
-static void mix_spliced(const char *path, int flags)
+/* What splice(2) finds. With O_APPEND it may be refused. */
+static uint64_t spliced(int fd)
 {
-    int writer = file_open(path, O_RDWR), reader = file_open(path, flags), ends[2];
+    int ends[2];
+    loff_t at = 0;
     uint64_t found;
     if (pipe2(ends, O_CLOEXEC) < 0)
         die("a pipe");
+    ssize_t n = splice(fd, &at, ends[1], NULL, sizeof found, 0);
+    if (n < 0 && errno == EINVAL && fcntl(fd, F_GETFL) & O_APPEND)
+        n = pread(fd, &found, sizeof found, 0);
+    else if (n == sizeof found)
+        n = read(ends[0], &found, sizeof found);
+    if (n != sizeof found)
+        die("splice");
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return found;
+}
+
+static void mix_spliced(const char *path, int flags)
+{
+    int writer = file_open(path, O_RDWR), reader = file_open(path, flags);
     for (unsigned i = 0; i < ROUNDS; i++) {
-        loff_t at = 0;
         write_next(writer);
-        ssize_t n = splice(reader, &at, ends[1], NULL, sizeof found, 0);
-        if (n < 0 && errno == EINVAL && flags & O_APPEND)
-            n = pread(reader, &found, sizeof found, 0);
-        else if (n == sizeof found)
-            n = read(ends[0], &found, sizeof found);
-        if (n != sizeof found)
-            die("splice");
-        expect("word that is spliced", found);
+        expect("word that is spliced", spliced(reader));
     }
     (void)close(writer);
+    (void)close(reader);
+}
+
+/* A mapping without a descriptor is stored to. */
+static void mix_stored(const char *path)
+{
+    int writer = file_open(path, O_RDWR);
+    Words *words = page_of(writer, PROT_READ | PROT_WRITE, MAP_SHARED);
+    (void)close(writer);
+    (void)usleep(RELEASED_US);
+    if (words == MAP_FAILED)
+        return;
+    int reader = file_open(path, O_RDONLY);
+    const Words *seen_by_it = page_of(reader, PROT_READ, MAP_SHARED);
+    if (seen_by_it == MAP_FAILED)
+        die("a mapping for reading");
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        words->parent = ++value;
+        expect("mapping's word", seen_by_it->parent);
+        expect("word that is spliced of what is stored", spliced(reader));
+    }
+    (void)munmap(words, PAGE);
     (void)close(reader);
 }
 
@@ -261,6 +291,8 @@ static int mixed(const char *path)
     (void)usleep(RELEASED_US);
     mix_spliced(path, O_RDONLY);
     mix_spliced(path, O_RDWR | O_APPEND);
+    (void)usleep(RELEASED_US);
+    mix_stored(path);
     return 0;
 }
 
