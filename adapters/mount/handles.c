@@ -81,16 +81,23 @@ int handle_adopt(Mount *m, Inode *inode, int fd, struct fuse_file_info *fi)
     return res;
 }
 
-/* The kernel does what O_DIRECT means for the caller's buffer; data_write() does what O_APPEND
- * means. */
-enum { NOT_FOR_US = O_NOFOLLOW | O_CREAT | O_EXCL | O_DIRECT | O_APPEND };
+int handle_direct_done(int fd, int flags)
+{
+    if (fd >= 0 && flags & O_DIRECT)
+        (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_DIRECT);
+    return fd;
+}
+
+/* data_write() does what O_APPEND means. */
+enum { NOT_FOR_US = O_NOFOLLOW | O_CREAT | O_EXCL | O_APPEND };
 
 int handle_open(Mount *m, Inode *inode, int flags, struct fuse_file_info *fi)
 {
     bool writes = handle_is_for_writing(flags);
     if (writes)
         fresh_writer_begin(m, inode);
-    int fd = open(fd_path(inode->fd).text, (flags & ~NOT_FOR_US) | O_CLOEXEC);
+    int fd =
+        handle_direct_done(open(fd_path(inode->fd).text, (flags & ~NOT_FOR_US) | O_CLOEXEC), flags);
     if (fd >= 0)
         mount_number_given(m, fd);
     int res = fd < 0 ? -errno : handle_make(m, inode, fd, writes, fi);

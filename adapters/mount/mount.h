@@ -238,6 +238,10 @@ bool regions_may_have(const Mount *m, const Inode *inode, int fd);
 
 /* Whether a file that is opened with the flags of open(2) may be changed through it. */
 bool handle_is_for_writing(int flags);
+/* What open(2) returned for @flags. With O_DIRECT it fails where the file system knows of no such
+ * thing; otherwise the kernel does what that means for the caller's buffer, and @fd has it no more.
+ */
+int handle_direct_done(int fd, int flags);
 /* Opens @inode with the flags of open(2), and puts the handle into @fi. 0, -errno. */
 int handle_open(Mount *m, Inode *inode, int flags, struct fuse_file_info *fi);
 /* The same of a descriptor for writing that is open already, and is taken. */

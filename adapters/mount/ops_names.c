@@ -120,8 +120,8 @@ static int inode_of_open(Mount *m, int fd, Inode **ret, struct stat *st)
 static int create(fuse_req_t req, const Inode *dir, const char *name, mode_t mode, int flags)
 {
     bool caller = caller_begin(req);
-    int fd = openat(dir->fd, name, (flags & ~(O_DIRECT | O_APPEND)) | O_CREAT | O_EXCL | O_CLOEXEC,
-                    mode);
+    int fd = handle_direct_done(
+        openat(dir->fd, name, (flags & ~O_APPEND) | O_CREAT | O_EXCL | O_CLOEXEC, mode), flags);
     int res = fd < 0 ? -errno : fd;
     caller_end(caller);
     return res == -EEXIST && !(flags & O_EXCL) ? -ESTALE : res;

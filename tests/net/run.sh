@@ -203,6 +203,24 @@ for how in auto user-namespace; do
   [ "$how$refused" != autono ] || ! grep -q refused "$work/out" || fail "it should not be refused"
 done
 
+# A file system without direct input and output refuses them below a mount, too, and as plainly.
+mkdir "$work/memory"
+cat >"$work/direct" <<'END'
+#!/usr/bin/env bash
+set -e
+memory=$1
+shift
+mount -t ramfs memory "$memory"
+echo some >"$memory/file"
+LC_ALL=C "$@" dd "if=$memory/file" iflag=direct
+END
+chmod 755 "$work/direct"
+apart=(unshare --mount)
+"${apart[@]}" true 2>/dev/null || apart+=(--map-root-user)
+! timeout "$patience" "${apart[@]}" "$work/direct" "$work/memory" "$bin_dodo" run --dir "$work/memory" >"$work/out" 2>&1 ||
+  fail "direct input that the file system does not have"
+grep -q "Invalid argument" "$work/out" || fail "direct input: $(cat "$work/out")"
+
 # A database whose writer, outside, and readers share a file that all of them map. Each reader sees a state as of one
 # moment, or is refused; the writer notices nothing, and the database is whole.
 if command -v sqlite3 >/dev/null; then
