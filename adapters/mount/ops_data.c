@@ -140,15 +140,26 @@ static void data_read(fuse_req_t req, fuse_ino_t number, size_t size, off_t offs
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
+/* Whether a write by another than root takes bits away. The kernel sees to that for all but what
+ * goes straight here. */
+static bool gives_rights(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && st.st_mode & (S_ISUID | S_ISGID);
+}
+
 /* What a program appends goes to the end that the file has by now. */
 static void data_write(fuse_req_t req, fuse_ino_t number, const char *buf, size_t size,
                        off_t offset, struct fuse_file_info *fi)
 {
     const struct iovec part = {(void *)buf, size}; // NOLINT: it is only read
     const Handle *handle = handle_of(fi);
+    bool caller = gives_rights(handle->fd) && caller_begin(req);
     ssize_t n = pwritev2(handle->fd, &part, 1, offset, fi->flags & O_APPEND ? RWF_APPEND : 0);
+    int error = errno;
+    caller_end(caller);
     if (n < 0)
-        (void)fuse_reply_err(req, errno);
+        (void)fuse_reply_err(req, error);
     else
         fresh_reply_write(mount_of(req), handle, req, (size_t)n);
 }

@@ -176,6 +176,7 @@ static long call(const Step *s)
     case FTRUNCATE:
         return with_open(s, a, (int)s->m);
     case WRITE:
+        return with_open(s, a, (s->n ? (int)s->n : O_WRONLY) | O_NONBLOCK);
     case FALLOCATE:
         return with_open(s, a, O_WRONLY | O_NONBLOCK);
     case FCHMOD:

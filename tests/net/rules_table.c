@@ -70,6 +70,11 @@ const Step rules_steps[] = {
     {AS, .n = ANN, .m = ANN}, {CHMOD, "f", .n = 04777}, {WRITE, "f"}, {CHMOD, "f", .n = 02767}, {WRITE, "f"}, {AS, .n = 0, .m = 0},
     {CHMOD, "f", .n = 06777}, {WRITE, "f"},
 
+    {CASE, "write: so it is by other openings"},
+    {AS, .n = ANN, .m = ANN}, {MAKE, "f", .n = 0777}, {CHMOD, "f", .n = 06777}, {AS, .n = BOB, .m = BOB}, {WRITE, "f", .n = O_WRONLY | O_APPEND},
+    {AS, .n = ANN, .m = ANN}, {CHMOD, "f", .n = 06777}, {WRITE, "f", .n = O_RDWR}, {CHMOD, "f", .n = 02767}, {WRITE, "f", .n = O_RDWR | O_APPEND},
+    {AS, .n = 0, .m = 0}, {CHMOD, "f", .n = 06777}, {WRITE, "f", .n = O_RDWR}, {WRITE, "f", .n = O_WRONLY | O_APPEND},
+
     {CASE, "write: file capabilities go"},
     {MAKE, "f", .n = 0777}, {CHMOD, "f", .n = 0777}, {GRANT, "f"}, {AS, .n = ANN, .m = ANN}, {GRANT, "f"}, {WRITE, "f"}, {AS, .n = 0, .m = 0},
     {GRANT, "f"}, {AS, .n = ANN, .m = ANN}, {TRUNCATE, "f", .n = 10}, {AS, .n = 0, .m = 0}, {GRANT, "f"}, {AS, .n = ANN, .m = ANN},
