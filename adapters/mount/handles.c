@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "adapters/mount/mount.h"
+#include "base/time.h"
 
 /* O_TRUNC comes by itself, as a size that is set. */
 bool handle_is_for_writing(int flags)
@@ -52,6 +54,38 @@ static void handle_choose_way(Mount *m, Inode *inode, int flags, Handle *handle)
     inode->readers += handle_is_paged(handle) && !handle->writes;
 }
 
+/* A close(2) tells of the descriptor at once, and that it was the last one a moment later. */
+void handle_flushed(Handle *handle)
+{
+    pthread_mutex_lock(&handle->inode->lock);
+    handle->flushed = true;
+    pthread_mutex_unlock(&handle->inode->lock);
+}
+
+static bool are_all_flushed(const Inode *inode)
+{
+    for (const ListNode *n = inode->handles.next; n != &inode->handles; n = n->next)
+        if (!CONTAINER_OF(n, Handle, node)->flushed)
+            return false;
+    return true;
+}
+
+/* Openings that are closed shall not keep the kernel from mapping what is opened now. They may be
+ * open elsewhere, in a fork or as a mapping, so this takes some milliseconds at most. Under the
+ * lock, which is given back meanwhile. */
+static void await_closed(Mount *m, Inode *inode, int flags)
+{
+    enum { TRIES = 50 };
+    const struct timespec moment = {.tv_nsec = NS_PER_MS / 10};
+    if ((flags & O_ACCMODE) != O_RDWR || !m->passthrough || inode->backing_id < 0)
+        return;
+    for (unsigned i = 0; i < TRIES && inode->unpassed > 0 && are_all_flushed(inode); i++) {
+        pthread_mutex_unlock(&inode->lock);
+        (void)nanosleep(&moment, NULL);
+        pthread_mutex_lock(&inode->lock);
+    }
+}
+
 /* @fd is taken. */
 static int handle_make(Mount *m, Inode *inode, int fd, bool writes, struct fuse_file_info *fi)
 {
@@ -62,6 +96,7 @@ static int handle_make(Mount *m, Inode *inode, int fd, bool writes, struct fuse_
     }
     *handle = (Handle){.inode = inode, .fd = fd, .writes = writes};
     pthread_mutex_lock(&inode->lock);
+    await_closed(m, inode, fi->flags);
     handle_choose_way(m, inode, fi->flags, handle);
     list_push_back(&inode->handles, &handle->node);
     pthread_mutex_unlock(&inode->lock);

@@ -73,6 +73,7 @@ typedef struct Handle {
     int fd;
     bool writes;
     bool straight; /* reads and writes come here, and the kernel keeps nothing of them */
+    bool flushed;  /* a descriptor was closed, perhaps the last one; under the inode's lock */
     bool passed;   /* mappings do not come here, nor do reads and writes unless @straight */
 } Handle;
 
@@ -246,6 +247,8 @@ int handle_direct_done(int fd, int flags);
 int handle_open(Mount *m, Inode *inode, int flags, struct fuse_file_info *fi);
 /* The same of a descriptor for writing that is open already, and is taken. */
 int handle_adopt(Mount *m, Inode *inode, int fd, struct fuse_file_info *fi);
+/* One of its descriptors was closed. */
+void handle_flushed(Handle *handle);
 void handle_close(const struct fuse_file_info *fi);
 /* The session has ended: nobody will close those that are left. */
 void handles_forget(Inode *inode);

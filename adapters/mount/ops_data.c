@@ -46,7 +46,8 @@ static void data_release(fuse_req_t req, fuse_ino_t number, struct fuse_file_inf
 /* What a close has to say of what was written. */
 static void data_flush(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi)
 {
-    const Handle *handle = handle_of(fi);
+    Handle *handle = handle_of(fi);
+    handle_flushed(handle);
     int error = handle->writes && close(dup(handle->fd)) < 0 ? errno : 0;
     locks_owner_closed(mount_of(req), handle->inode, fi->lock_owner);
     (void)fuse_reply_err(req, error);

@@ -281,6 +281,50 @@ static void mix_stored(const char *path)
     (void)close(reader);
 }
 
+/* One who closed the file does not keep it from being mapped, however busy the mount is. */
+static void mix_closed(const char *path)
+{
+    enum { OFTEN = 1000 };
+    unsigned refused = 0;
+    uint64_t found;
+    for (unsigned i = 0; i < OFTEN; i++) {
+        int reader = file_open(path, O_RDONLY);
+        if (pread(reader, &found, sizeof found, 0) != sizeof found || close(reader) < 0)
+            die(path);
+        int writer = file_open(path, O_RDWR);
+        void *page = page_of(writer, PROT_READ | PROT_WRITE, MAP_SHARED);
+        refused += page == MAP_FAILED;
+        if (page != MAP_FAILED)
+            (void)munmap(page, PAGE);
+        (void)close(writer);
+    }
+    if (refused > 0 && refused < OFTEN)
+        lost("number of refused mappings", refused, 0);
+}
+
+/* So many at once, each with a file of its own. */
+static void mix_many_closed(const char *path)
+{
+    enum { MANY = 4 };
+    char own[4096];
+    int status, failed = 0;
+    for (int i = 0; i < MANY; i++) {
+        if (fork() != 0)
+            continue;
+        (void)snprintf(own, sizeof own, "%s.%d", path, i);
+        int fd = file_open(own, O_RDWR | O_CREAT);
+        if (ftruncate(fd, PAGE) < 0 || close(fd) < 0)
+            die(own);
+        (void)usleep(RELEASED_US);
+        mix_closed(own);
+        exit(0);
+    }
+    while (wait(&status) > 0)
+        failed |= status;
+    if (failed)
+        exit(1);
+}
+
 static int mixed(const char *path)
 {
     int fd = file_open(path, O_RDWR | O_CREAT | O_TRUNC);
@@ -293,6 +337,7 @@ static int mixed(const char *path)
     mix_spliced(path, O_RDWR | O_APPEND);
     (void)usleep(RELEASED_US);
     mix_stored(path);
+    mix_many_closed(path);
     return 0;
 }
 
