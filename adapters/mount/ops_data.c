@@ -43,12 +43,20 @@ static void data_release(fuse_req_t req, fuse_ino_t number, struct fuse_file_inf
     (void)fuse_reply_err(req, 0);
 }
 
-/* What a close has to say of what was written. */
+/* What a close has to say of what was written; without a descriptor to close, whether it is kept.
+ */
+static int flush_error(int fd)
+{
+    int copy = dup(fd);
+    int res = copy < 0 ? fdatasync(fd) : close(copy);
+    return res < 0 ? errno : 0;
+}
+
 static void data_flush(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi)
 {
     Handle *handle = handle_of(fi);
     handle_flushed(handle);
-    int error = handle->writes && close(dup(handle->fd)) < 0 ? errno : 0;
+    int error = handle->writes ? flush_error(handle->fd) : 0;
     locks_owner_closed(mount_of(req), handle->inode, fi->lock_owner);
     (void)fuse_reply_err(req, error);
 }

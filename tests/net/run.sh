@@ -349,4 +349,18 @@ for how in namespace user-namespace; do
   many --how "$how" >"$work/out" || fail "with few descriptors, in a $how, it ends with status $?"
   cmp "$work/out" "$work/wanted" || fail "with few descriptors, in a $how, a program reads something else"
 done
+cat >"$work/open.py" <<'END'
+import errno, os, sys
+fds = []
+try:
+    while True:
+        fds.append(os.open(sys.argv[1], os.O_RDWR | os.O_CREAT))
+except OSError as e:
+    if e.errno != errno.EMFILE:
+        raise
+for fd in fds:
+    os.close(fd)
+END
+(ulimit -n 64 && timeout "$patience" "$bin_dodo" run --dir "$work/many" python3 "$work/open.py" "$work/many/open") ||
+  fail "with no descriptor left, a file cannot be closed"
 told "more files than descriptors are no trouble"
