@@ -112,6 +112,7 @@ static void names_link(fuse_req_t req, fuse_ino_t number, fuse_ino_t dir, const 
 static int inode_of_open(Mount *m, int fd, Inode **ret, struct stat *st)
 {
     int path = open(fd_path(fd).text, O_PATH | O_CLOEXEC);
+    mount_number_given(m, path); /* the next lookup waits for room */
     return path < 0 ? -errno : inodes_adopt(m, path, ret, st);
 }
 

@@ -54,12 +54,15 @@ void room_end(Mount *m)
     m->room = NULL;
 }
 
-/* Numbers are given from the lowest on. */
+/* Numbers are given from the lowest on. A new file takes two, and gives back the lower one. */
 static bool is_short(Mount *m)
 {
-    int fd = fcntl(m->root.fd, F_DUPFD_CLOEXEC, 0);
+    int lower = fcntl(m->root.fd, F_DUPFD_CLOEXEC, 0);
+    int fd = lower < 0 ? -1 : fcntl(m->root.fd, F_DUPFD_CLOEXEC, 0);
     if (fd >= 0)
         (void)close(fd);
+    if (lower >= 0)
+        (void)close(lower);
     mount_number_given(m, fd);
     return m->newest_fd >= m->room->mark;
 }

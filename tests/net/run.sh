@@ -349,6 +349,10 @@ for how in namespace user-namespace; do
   many --how "$how" >"$work/out" || fail "with few descriptors, in a $how, it ends with status $?"
   cmp "$work/out" "$work/wanted" || fail "with few descriptors, in a $how, a program reads something else"
 done
+# shellcheck disable=SC2016 # another shell expands them
+(ulimit -n 256 && timeout "$patience" "$bin_dodo" run --dir "$work/many" sh -c \
+  'cd "$0" && for i in $(seq 600); do echo "$i" >"new$i" || exit 1; done' "$work/many") ||
+  fail "with few descriptors, a program cannot make many files"
 cat >"$work/open.py" <<'END'
 import errno, os, sys
 fds = []
