@@ -14,8 +14,7 @@
 
 typedef struct FileReads {
     atomic_ullong cached_bytes, uncached_bytes;
-    atomic_bool passed;        /* it was opened so that not all reads are counted */
-    atomic_uint reads, reason; /* enum Reason, of the last read that was not from the cache */
+    atomic_uint reads, reason; /* enum Reason, why not all came from the cache */
 } FileReads;
 
 /* Of all files. */

@@ -121,7 +121,7 @@ void fresh_try_locked(Mount *m, Inode *inode)
         inode->unleasable = !lease_may_come(-res);
         return;
     }
-    inode->stored = false; /* mappings count as writers */
+    openings_leased(&inode->openings);
     if (trust_take(&inode->trust, &number))
         job_push(m, inode, (FreshJob){.drop = true, .take = number});
 }
@@ -237,7 +237,7 @@ void fresh_reply_write(Mount *m, const Handle *handle, fuse_req_t req, size_t le
 {
     Inode *inode = handle->inode;
     pthread_mutex_lock(&inode->lock);
-    bool mapped = handle->straight && inode->readers > 0;
+    bool mapped = handle->opening.straight && inode->openings.readers > 0;
     pthread_mutex_unlock(&inode->lock);
     if (mapped && !m->stopping)
         job_push(m, inode, (FreshJob){.drop = true, .req = req, .written = len});

@@ -9,49 +9,29 @@
 #include "adapters/mount/mount.h"
 #include "base/time.h"
 
+/* How long the kernel's release of what a program has closed may take to come here. */
+enum { RELEASE_MS = 5 };
+
 /* O_TRUNC comes by itself, as a size that is set. */
 bool handle_is_for_writing(int flags)
 {
     return (flags & O_ACCMODE) != O_RDONLY;
 }
 
-/* The kernel keeps pages of what is read and written by it. */
-static bool handle_is_paged(const Handle *handle)
+/* A lease, if it can be had, shows that no mapping can be stored to any more. Under @inode's lock.
+ */
+static Opening opening_begin(Mount *m, Inode *inode, int fd, int flags)
 {
-    return !handle->straight && !handle->passed;
-}
-
-/* A mapping of the file itself outlives the descriptor that it was made with. Under the lock. */
-static bool may_be_stored_to(Mount *m, Inode *inode)
-{
-    if (inode->stored)
+    bool possible = passthrough_is_possible(m, inode);
+    OpeningAsk ask = {.reads = (flags & O_ACCMODE) != O_WRONLY,
+                      .writes = handle_is_for_writing(flags),
+                      .changeable = flags & (O_APPEND | O_DIRECT)};
+    ask.cacheable = possible && !ask.writes && regions_may_have(m, inode, fd);
+    if (ask.cacheable && inode->openings.stored)
         fresh_try_locked(m, inode);
-    return inode->stored;
-}
-
-/* What is opened for writing is not cached, so the kernel may serve it itself: its shared mappings
- * are then those of the directory's file. Where the kernel cannot, and keeps pages of what is read
- * and written, a mapping that can be stored to would have pages of its own, and would be written
- * back page by page, over what others have stored in the same pages meanwhile. So the kernel shall
- * keep nothing of what is opened for both; its shared mappings fail (ENODEV).
- *
- * While the kernel serves one opening of a file itself, it has to do so with all: it refuses to mix
- * that with pages of its own. Those that go straight count as such, too, for their private mappings
- * and what sendfile(2) reads have pages, which nothing drops when the kernel writes the file. So a
- * file that may be cached is not, for one who opens it beside those, or beside their mappings.
- *
- * Reads and writes of some come here nevertheless: those of descriptors with flags that fcntl(2)
- * may take away, as the kernel goes by the flags of the opening. Under @inode's lock. */
-static void handle_choose_way(Mount *m, Inode *inode, int flags, Handle *handle)
-{
-    bool cacheable =
-        !handle->writes && regions_may_have(m, inode, handle->fd) && !may_be_stored_to(m, inode);
-    handle->passed = (!cacheable || inode->passed > 0) && passthrough_begin(m, inode);
-    handle->straight =
-        handle->passed ? flags & (O_APPEND | O_DIRECT) : (flags & O_ACCMODE) == O_RDWR;
-    inode->unpassed += !handle->passed;
-    inode->stored |= handle->passed && handle->writes;
-    inode->readers += handle_is_paged(handle) && !handle->writes;
+    bool passed =
+        possible && openings_want_passed(&inode->openings, &ask) && passthrough_ready(m, inode);
+    return openings_add(&inode->openings, &ask, passed);
 }
 
 /* A close(2) tells of the descriptor at once, and that it was the last one a moment later. */
@@ -73,36 +53,37 @@ static bool are_all_flushed(const Inode *inode)
 /* Openings that are closed shall not keep the kernel from mapping what is opened now. They may be
  * open elsewhere, in a fork or as a mapping, so this takes some milliseconds at most. Under the
  * lock, which is given back meanwhile. */
-static void await_closed(Mount *m, Inode *inode, int flags)
+static void await_closed(const Mount *m, Inode *inode, int flags)
 {
-    enum { TRIES = 50 };
-    const struct timespec moment = {.tv_nsec = NS_PER_MS / 10};
-    if ((flags & O_ACCMODE) != O_RDWR || !m->passthrough || inode->backing_id < 0)
+    struct timespec until;
+    if ((flags & O_ACCMODE) != O_RDWR || !passthrough_is_possible(m, inode))
         return;
-    for (unsigned i = 0; i < TRIES && inode->unpassed > 0 && are_all_flushed(inode); i++) {
-        pthread_mutex_unlock(&inode->lock);
-        (void)nanosleep(&moment, NULL);
-        pthread_mutex_lock(&inode->lock);
-    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += RELEASE_MS * NS_PER_MS;
+    until.tv_sec += until.tv_nsec / NS_PER_S;
+    until.tv_nsec %= NS_PER_S;
+    int res = 0;
+    while (res == 0 && inode->openings.unpassed > 0 && are_all_flushed(inode))
+        res = pthread_cond_clockwait(&inode->released, &inode->lock, CLOCK_MONOTONIC, &until);
 }
 
 /* @fd is taken. */
-static int handle_make(Mount *m, Inode *inode, int fd, bool writes, struct fuse_file_info *fi)
+static int handle_make(Mount *m, Inode *inode, int fd, struct fuse_file_info *fi)
 {
     Handle *handle = malloc(sizeof *handle);
     if (!handle) {
         (void)close(fd);
         return -ENOMEM;
     }
-    *handle = (Handle){.inode = inode, .fd = fd, .writes = writes};
+    *handle = (Handle){.inode = inode, .fd = fd};
     pthread_mutex_lock(&inode->lock);
     await_closed(m, inode, fi->flags);
-    handle_choose_way(m, inode, fi->flags, handle);
+    handle->opening = opening_begin(m, inode, fd, fi->flags);
     list_push_back(&inode->handles, &handle->node);
     pthread_mutex_unlock(&inode->lock);
     fi->fh = (uint64_t)(uintptr_t)handle;
-    fi->direct_io = handle->straight;
-    if (handle->passed && !handle->straight)
+    fi->direct_io = handle->opening.straight;
+    if (handle->opening.passed && !handle->opening.straight)
         report_passed(m, inode, fd);
     return 0;
 }
@@ -110,7 +91,7 @@ static int handle_make(Mount *m, Inode *inode, int fd, bool writes, struct fuse_
 int handle_adopt(Mount *m, Inode *inode, int fd, struct fuse_file_info *fi)
 {
     fresh_writer_begin(m, inode);
-    int res = handle_make(m, inode, fd, true, fi);
+    int res = handle_make(m, inode, fd, fi);
     if (res < 0)
         fresh_writer_end(inode);
     return res;
@@ -135,7 +116,7 @@ int handle_open(Mount *m, Inode *inode, int flags, struct fuse_file_info *fi)
         handle_direct_done(open(fd_path(inode->fd).text, (flags & ~NOT_FOR_US) | O_CLOEXEC), flags);
     if (fd >= 0)
         mount_number_given(m, fd);
-    int res = fd < 0 ? -errno : handle_make(m, inode, fd, writes, fi);
+    int res = fd < 0 ? -errno : handle_make(m, inode, fd, fi);
     if (res < 0 && writes)
         fresh_writer_end(inode);
     return res;
@@ -146,14 +127,12 @@ void handle_close(const struct fuse_file_info *fi)
     Handle *handle = handle_of(fi);
     Inode *inode = handle->inode;
     (void)close(handle->fd);
-    if (handle->writes)
+    if (handle->opening.writes)
         fresh_writer_end(inode);
     pthread_mutex_lock(&inode->lock);
     list_remove(&handle->node);
-    inode->unpassed -= !handle->passed;
-    inode->readers -= handle_is_paged(handle) && !handle->writes;
-    if (handle->passed)
-        passthrough_end(inode);
+    openings_remove(&inode->openings, &handle->opening);
+    pthread_cond_broadcast(&inode->released);
     bool last = list_empty(&inode->handles);
     pthread_mutex_unlock(&inode->lock);
     free(handle);

@@ -26,6 +26,7 @@ static void inode_init(Inode *inode, int fd, const struct stat *st)
     list_init(&inode->handles);
     list_init(&inode->lock_owners);
     pthread_mutex_init(&inode->lock, NULL);
+    pthread_cond_init(&inode->released, NULL);
     pthread_mutex_init(&inode->gate, NULL);
 }
 
@@ -33,6 +34,7 @@ static void inode_deinit(Mount *m, Inode *inode)
 {
     m->forget(m, inode);
     (void)close(inode->fd);
+    pthread_cond_destroy(&inode->released);
     pthread_mutex_destroy(&inode->lock);
     pthread_mutex_destroy(&inode->gate);
 }

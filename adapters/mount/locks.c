@@ -76,7 +76,7 @@ static Owner *owner_find(const Inode *inode, uint64_t number)
 /* A new owner: NULL with errno. */
 static Owner *owner_make(const Handle *handle, uint64_t number)
 {
-    int flags = (handle->writes ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC;
+    int flags = (handle->opening.writes ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC;
     int fd = open(fd_path(handle->inode->fd).text, flags);
     Owner *owner = fd < 0 ? NULL : malloc(sizeof *owner);
     if (!owner) {
@@ -84,8 +84,10 @@ static Owner *owner_make(const Handle *handle, uint64_t number)
             (void)close(fd);
         return NULL;
     }
-    *owner = (Owner){
-        .number = number, .writable = handle->writes, .fd = fd, .handles = g_ptr_array_new()};
+    *owner = (Owner){.number = number,
+                     .writable = handle->opening.writes,
+                     .fd = fd,
+                     .handles = g_ptr_array_new()};
     list_push_back(&handle->inode->lock_owners, &owner->node);
     return owner;
 }

@@ -19,6 +19,7 @@
 
 #include "adapters/mount/jobs.h"
 #include "adapters/mount/mirror.h"
+#include "adapters/mount/openings.h"
 #include "adapters/mount/program.h"
 #include "adapters/mount/report.h"
 #include "adapters/mount/trust.h"
@@ -49,11 +50,10 @@ struct Inode {
 
     pthread_mutex_t lock; /* for what follows; held for no longer than a system call */
     ListNode handles;
-    unsigned unpassed;  /* handles that are not passed: none, or all */
-    unsigned passed;    /* handles whose file the kernel reads, writes or maps itself */
-    bool stored;        /* a mapping may be stored to that has no handle any more */
-    int32_t backing_id; /* the kernel's number for it; 0: not asked for; -1: none */
-    unsigned readers;   /* paged, for reading alone: mappings may show these pages */
+    pthread_cond_t released; /* an opening was */
+    Openings openings;
+    int32_t
+        backing_id; /* the kernel's number for what it serves itself; 0: not asked for; -1: none */
     Trust trust;
     int lease_fd;    /* a description of our own, for reading; -1: none yet */
     bool unleasable; /* the kernel refuses a lease for good: not our file, or no such file system */
@@ -71,10 +71,8 @@ typedef struct Handle {
     ListNode node; /* of the inode's */
     Inode *inode;
     int fd;
-    bool writes;
-    bool straight; /* reads and writes come here, and the kernel keeps nothing of them */
-    bool flushed;  /* a descriptor was closed, perhaps the last one; under the inode's lock */
-    bool passed;   /* mappings do not come here, nor do reads and writes unless @straight */
+    Opening opening;
+    bool flushed; /* a descriptor was closed, perhaps the last one; under the inode's lock */
 } Handle;
 
 struct Mount {
@@ -86,7 +84,7 @@ struct Mount {
     atomic_bool over;     /* the session is at its end: nobody may wait for an answer */
     Inode root;
     bool change_owner;       /* we are root: what others make shall be theirs */
-    atomic_bool passthrough; /* the kernel may serve openings itself */
+    atomic_bool passthrough; /* the kernel may be told of further files, to serve them itself */
 
     pthread_mutex_t lock; /* of the table */
     Hmap inodes;
@@ -252,11 +250,6 @@ void handle_flushed(Handle *handle);
 void handle_close(const struct fuse_file_info *fi);
 /* The session has ended: nobody will close those that are left. */
 void handles_forget(Inode *inode);
-/* Whether reads by @handle come here, and may find the file held. */
-static inline bool handle_may_be_cached(const Handle *handle)
-{
-    return !handle->writes && !handle->passed;
-}
 static inline Handle *handle_of(const struct fuse_file_info *fi)
 {
     return (Handle *)(uintptr_t)fi->fh; // NOLINT
@@ -268,11 +261,10 @@ static inline Handle *handle_of(const struct fuse_file_info *fi)
 int passthrough_init(Mount *m); /* mounted, before the first request; 0, -errno */
 /* This thread's next answer is that to the kernel's first request. */
 void passthrough_offer(const Mount *m);
-/* One more handle of @inode, under its lock. False: the kernel cannot, or may keep pages for
- * another one. */
-bool passthrough_begin(Mount *m, Inode *inode);
-/* The kernel has released it; under the lock. */
-void passthrough_end(Inode *inode);
+/* Whether the kernel may serve openings of @inode; under its lock. */
+bool passthrough_is_possible(const Mount *m, const Inode *inode);
+/* The kernel has been told of the file, and can serve it; under the lock. */
+bool passthrough_ready(Mount *m, Inode *inode);
 /* Nobody knows @inode any more. */
 void passthrough_forget(const Mount *m, const Inode *inode);
 /* This thread's next answer says that @handle was opened. */

@@ -15,7 +15,7 @@
 static void reply_open(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_info *fi)
 {
     struct fuse_file_info answer = *fi;
-    answer.keep_cache = !handle_of(fi)->passed && fresh_attr_timeout(inode) > 0;
+    answer.keep_cache = !handle_of(fi)->opening.passed && fresh_attr_timeout(inode) > 0;
     passthrough_reply_next(handle_of(fi));
     if (fuse_reply_open(req, &answer) < 0) /* interrupted: nobody will release it */
         handle_close(&answer);
@@ -31,7 +31,7 @@ static void data_open(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *
         (void)fuse_reply_err(req, -res);
         return;
     }
-    if (handle_may_be_cached(handle_of(fi)))
+    if (opening_may_be_cached(&handle_of(fi)->opening))
         fresh_try(m, inode);
     fresh_reply(m, inode, req, fi, reply_open);
 }
@@ -56,7 +56,7 @@ static void data_flush(fuse_req_t req, fuse_ino_t number, struct fuse_file_info 
 {
     Handle *handle = handle_of(fi);
     handle_flushed(handle);
-    int error = handle->writes ? flush_error(handle->fd) : 0;
+    int error = handle->opening.writes ? flush_error(handle->fd) : 0;
     locks_owner_closed(mount_of(req), handle->inode, fi->lock_owner);
     (void)fuse_reply_err(req, error);
 }
@@ -120,7 +120,7 @@ static ssize_t read_region(const CachedRegion *region, char *buf, size_t size, o
  * for a caller's buffer names that caller. */
 static bool wants_stale_page(const Handle *handle, const struct fuse_file_info *fi)
 {
-    return handle->passed && fi->lock_owner == 0;
+    return handle->opening.passed && fi->lock_owner == 0;
 }
 
 static void data_read(fuse_req_t req, fuse_ino_t number, size_t size, off_t offset,
@@ -163,7 +163,7 @@ static void data_write(fuse_req_t req, fuse_ino_t number, const char *buf, size_
 {
     const struct iovec part = {(void *)buf, size}; // NOLINT: it is only read
     const Handle *handle = handle_of(fi);
-    bool caller = gives_rights(handle->fd) && caller_begin(req);
+    bool caller = handle->opening.straight && gives_rights(handle->fd) && caller_begin(req);
     ssize_t n = pwritev2(handle->fd, &part, 1, offset, fi->flags & O_APPEND ? RWF_APPEND : 0);
     int error = errno;
     caller_end(caller);

@@ -113,7 +113,7 @@ void passthrough_offer(const Mount *m)
 
 void passthrough_reply_next(const Handle *handle)
 {
-    next.kind = handle->passed ? OPENING : OTHER;
+    next.kind = handle->opening.passed ? OPENING : OTHER;
     next.backing_id = handle->inode->backing_id;
 }
 
@@ -132,27 +132,22 @@ static bool is_refused_for_good(int error)
 static int32_t backing_open(Mount *m, const Inode *inode)
 {
     BackingMap map = {.fd = inode->fd};
-    if (!m->passthrough)
-        return REFUSED;
     int id = ioctl(fuse_session_fd(m->session), BACKING_OPEN, &map);
     if (id < 0 && is_refused_for_good(errno))
         m->passthrough = false;
     return id > 0 ? id : REFUSED;
 }
 
-bool passthrough_begin(Mount *m, Inode *inode)
+bool passthrough_is_possible(const Mount *m, const Inode *inode)
 {
-    if (inode->unpassed > 0)
-        return false;
-    if (inode->backing_id == UNKNOWN)
-        inode->backing_id = backing_open(m, inode);
-    inode->passed += inode->backing_id > 0;
-    return inode->backing_id > 0;
+    return inode->backing_id > 0 || (inode->backing_id == UNKNOWN && m->passthrough);
 }
 
-void passthrough_end(Inode *inode)
+bool passthrough_ready(Mount *m, Inode *inode)
 {
-    inode->passed--;
+    if (inode->backing_id == UNKNOWN)
+        inode->backing_id = backing_open(m, inode);
+    return inode->backing_id > 0;
 }
 
 void passthrough_forget(const Mount *m, const Inode *inode)

@@ -61,7 +61,6 @@ void report_passed(Mount *m, Inode *inode, int fd)
 {
     if (!m->report)
         return;
-    inode->read.passed = true;
     inode->read.reason = reason_now(m, inode, fd);
 }
 
@@ -86,7 +85,7 @@ static void write_line(const Report *r, const char *line)
 void report_file(Mount *m, const Inode *inode)
 {
     char path[PATH_MAX], line[PATH_MAX + 256];
-    if (!m->report || (inode->read.reads == 0 && !inode->read.passed))
+    if (!m->report || (inode->read.reads == 0 && inode->read.reason == REASON_NONE))
         return;
     const char *whole = inodes_path(m, inode, path) ? path : NULL;
     file_reads_line(&inode->read, whole, line, sizeof line);
