@@ -105,6 +105,9 @@ int conf_on_line(void *ctx, const KeyLine *line, char *error, size_t cap);
 /* After the last line of the last file: 0, or -EINVAL: keys contradict each other; @error is
  * "NAME:LINE: ...". */
 int conf_rules(const ConfReading *r, char *error, size_t cap);
+/* "FILE:LINE: " of the last line that sets the key; its length. 0: none does. */
+size_t conf_reading_place(const ConfReading *r, const char *group, const char *name, char *ret,
+                          size_t cap);
 /* A whole text that came from @name. Pure. */
 int conf_text_read(const char *name, const char *text, size_t len, unsigned reader, ConfFn fn,
                    void *ctx, char *error, size_t cap);
@@ -126,8 +129,8 @@ int conf_file_lines(const ConfFiles *f, unsigned i, bool asked, KeyFileFn fn, vo
 /* All of them; without a path, FILE need not exist. */
 int conf_file_read(const char *path, unsigned reader, ConfFn fn, void *ctx, char *error,
                    size_t cap);
-/* "FILE:LINE: " of the last line that sets the key, for an error that shows only later; its length.
- * 0 and "": no file does. */
+/* The same of the files as they are now, for an error that shows only later. 0 and "": no file sets
+ * it, or @cap is too small. */
 size_t conf_place(const char *path, const char *group, const char *name, char *ret, size_t cap);
 /* The variables of the keys that @reader takes. @get: getenv, or secure_getenv. */
 int conf_env_read(unsigned reader, char *(*get)(const char *name), ConfFn fn, void *ctx,

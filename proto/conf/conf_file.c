@@ -150,41 +150,21 @@ int conf_file_read(const char *path, unsigned reader, ConfFn fn, void *ctx, char
     return res;
 }
 
-typedef struct Place {
-    const char *group, *name;
-    unsigned file, last_file, last_line; /* of the last that sets it; line 0: none does */
-} Place;
-
-static int note_place(void *ctx, const KeyLine *l, char *error, size_t cap)
-{
-    Place *p = ctx;
-    (void)error;
-    (void)cap;
-    if (l->key && strcmp(l->group, p->group) == 0 && strcmp(l->key, p->name) == 0) {
-        p->last_file = p->file;
-        p->last_line = l->number;
-    }
-    return 0;
-}
-
 size_t conf_place(const char *path, const char *group, const char *name, char *ret, size_t cap)
 {
     ConfFiles files;
-    Place p = {.group = group, .name = name};
-    char shown[LINES_NAME_MAX], error[256];
-    int len = 0, res = conf_files_find(path, &files, error, sizeof error);
-    for (; res == 0 && p.file < files.count; p.file++)
-        res = conf_file_lines(&files, p.file, false, note_place, &p, error, sizeof error);
-    if (res == 0 && p.last_line > 0)
-        len = snprintf(ret, cap,
-                       "%s:%u: ", printable_path(files.paths[p.last_file], shown, sizeof shown),
-                       p.last_line);
+    ConfReading *r = calloc(1, sizeof *r);
+    char error[KEY_ERROR_MAX];
+    size_t len = 0;
+    if (conf_files_find(path, &files, error, sizeof error) == 0 && r &&
+        read_all(&files, false, r, error, sizeof error) == 0)
+        len = conf_reading_place(r, group, name, ret, cap);
     conf_files_free(&files);
-    if (len <= 0 || (size_t)len >= cap) {
-        *ret = '\0';
-        return 0;
-    }
-    return (size_t)len;
+    free(r);
+    if (len > 0 && len < cap - 1)
+        return len;
+    *ret = '\0'; /* nothing, or cut off */
+    return 0;
 }
 
 int conf_env_read(unsigned reader, char *(*get)(const char *name), ConfFn fn, void *ctx,

@@ -105,6 +105,13 @@ static size_t name_place(const ConfReading *r, const ConfSeen *at, char *error, 
     return n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1;
 }
 
+size_t conf_reading_place(const ConfReading *r, const char *group, const char *name, char *ret,
+                          size_t cap)
+{
+    const ConfSeen *at = seen(r, group, name);
+    return at->line ? name_place(r, at, ret, cap) : 0;
+}
+
 /* ---- orders ---------------------------------------------------------------------------------- */
 
 /* "[imd] beat = 20s", or with "(its default)". */
