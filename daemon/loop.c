@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/num.h"
 #include "base/os.h"
 #include "base/time.h"
 
@@ -38,7 +39,8 @@ struct Loop {
  * alone: what comes in between, be it without end, does not put it off. */
 static void arm(Loop *l)
 {
-    const uint64_t deadline = l->ops->deadline(l->ctx), soon = time_add(os_now_ns(), NS_PER_MS);
+    const uint64_t now = os_now_ns(), soon = time_add(now, NS_PER_MS);
+    const uint64_t deadline = l->ops->deadline(l->ctx);
     if (deadline == TIME_NEVER) {
         (void)event_del(l->timer);
         l->timer_ns = TIME_NEVER;
@@ -46,8 +48,8 @@ static void arm(Loop *l)
     }
     if (deadline <= soon && l->timer_ns <= soon)
         return;
-    l->timer_ns = deadline > soon ? deadline : soon;
-    const uint64_t wait = l->timer_ns - soon + NS_PER_MS;
+    l->timer_ns = max_u64(deadline, soon);
+    const uint64_t wait = l->timer_ns - now;
     struct timeval tv = {.tv_sec = (time_t)(wait / NS_PER_S),
                          .tv_usec = (suseconds_t)(wait % NS_PER_S / NS_PER_US)};
     (void)event_add(l->timer, &tv); /* fails only without memory, of which a timer takes none */

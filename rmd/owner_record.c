@@ -71,15 +71,16 @@ uint64_t owner_record_paused_until(const OwnerRecord *r, uint64_t now_s)
 /* Clocks that are not read at one instant differ by a second. */
 bool owner_record_clock(OwnerRecord *r, uint64_t clock_s)
 {
-    const uint64_t by_s = clock_s - r->clock_s; /* wraps around where it was set back */
+    const bool known = r->clock_s > 0;
+    const int64_t by_s = (int64_t)(clock_s - r->clock_s);
     bool moved = false;
-    if (r->clock_s > 0 && by_s + 1 <= 2)
+    if (known && by_s >= -1 && by_s <= 1)
         return false;
-    for (unsigned i = 0; r->clock_s > 0 && i < r->pauses_count; i++) {
+    for (unsigned i = 0; known && i < r->pauses_count; i++) {
         OwnerPause *p = &r->pauses[i];
         if (!p->asked || p->until_s == OWNER_FOREVER)
             continue;
-        p->until_s += by_s;
+        p->until_s += (uint64_t)by_s;
         moved = true;
     }
     r->clock_s = clock_s;
