@@ -43,7 +43,7 @@ const CacheCalls *cache_calls(void)
     return cache_calls_if_loaded();
 }
 
-bool cache_forks_with_us(void)
+bool cache_heard_fork(void)
 {
     return !loaded || heard;
 }

@@ -13,7 +13,7 @@ const CacheCalls *cache_calls(void);
 const CacheCalls *cache_calls_if_loaded(void);
 /* In a child of fork(2): whether the cache was made ready for this fork. Where another thread
  * loaded it after the fork had begun, it was not, and what the child has of it is the parent's. */
-bool cache_forks_with_us(void);
+bool cache_heard_fork(void);
 /* For fork: it is not half loaded then, in the child for good. */
 void cache_lock(void);
 void cache_unlock(void);

@@ -44,7 +44,7 @@ static void fork_child(void)
     parked_abandon_all();
     parked_unlock_all();
     cache_unlock();
-    forget(!cache_forks_with_us());
+    forget(!cache_heard_fork());
 }
 
 /* Other libraries begin before this one, and may read. */
