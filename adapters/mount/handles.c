@@ -18,8 +18,7 @@ bool handle_is_for_writing(int flags)
     return (flags & O_ACCMODE) != O_RDONLY;
 }
 
-/* A lease, if it can be had, shows that no mapping can be stored to any more. Under @inode's lock.
- */
+/* Where a lease is granted, no mapping can be stored to any more. Under @inode's lock. */
 static Opening opening_begin(Mount *m, Inode *inode, int fd, int flags)
 {
     bool possible = passthrough_is_possible(m, inode);

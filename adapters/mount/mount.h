@@ -84,7 +84,7 @@ struct Mount {
     atomic_bool over;     /* the session is at its end: nobody may wait for an answer */
     Inode root;
     bool change_owner;       /* we are root: what others make shall be theirs */
-    atomic_bool passthrough; /* the kernel may be told of further files, to serve them itself */
+    atomic_bool passthrough; /* the kernel may take further files, to serve them itself */
 
     pthread_mutex_t lock; /* of the table */
     Hmap inodes;
@@ -263,7 +263,7 @@ int passthrough_init(Mount *m); /* mounted, before the first request; 0, -errno 
 void passthrough_offer(const Mount *m);
 /* Whether the kernel may serve openings of @inode; under its lock. */
 bool passthrough_is_possible(const Mount *m, const Inode *inode);
-/* The kernel has been told of the file, and can serve it; under the lock. */
+/* The kernel has taken the file, and can serve it; under the lock. */
 bool passthrough_ready(Mount *m, Inode *inode);
 /* Nobody knows @inode any more. */
 void passthrough_forget(const Mount *m, const Inode *inode);
