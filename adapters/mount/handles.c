@@ -9,8 +9,9 @@
 #include "adapters/mount/mount.h"
 #include "base/time.h"
 
-/* How long the kernel's release of what a program has closed may take to come here. */
-enum { RELEASE_MS = 5 };
+/* How long the kernel's release of what a program has closed may take to come here, where all
+ * processors are busy. */
+enum { RELEASE_MS = 100 };
 
 /* O_TRUNC comes by itself, as a size that is set. */
 bool handle_is_for_writing(int flags)
@@ -50,8 +51,8 @@ static bool are_all_flushed(const Inode *inode)
 }
 
 /* Openings that are closed shall not keep the kernel from mapping what is opened now. They may be
- * open elsewhere, in a fork or as a mapping, so this takes some milliseconds at most. Under the
- * lock, which is given back meanwhile. */
+ * open elsewhere, in a fork or as a mapping: then the one who comes first waits in vain, and others
+ * do not wait until a descriptor is closed again. Under the lock, which is given back meanwhile. */
 static void await_closed(const Mount *m, Inode *inode, int flags)
 {
     struct timespec until;
@@ -64,6 +65,8 @@ static void await_closed(const Mount *m, Inode *inode, int flags)
     int res = 0;
     while (res == 0 && inode->openings.unpassed > 0 && are_all_flushed(inode))
         res = pthread_cond_clockwait(&inode->released, &inode->lock, CLOCK_MONOTONIC, &until);
+    for (ListNode *n = inode->handles.next; res != 0 && n != &inode->handles; n = n->next)
+        CONTAINER_OF(n, Handle, node)->flushed = false;
 }
 
 /* @fd is taken. */

@@ -72,7 +72,7 @@ typedef struct Handle {
     Inode *inode;
     int fd;
     Opening opening;
-    bool flushed; /* a descriptor was closed, perhaps the last one; under the inode's lock */
+    bool flushed; /* a descriptor was closed a moment ago, perhaps the last one; under the lock */
 } Handle;
 
 struct Mount {
