@@ -189,9 +189,9 @@ class Top(Case):
         os.kill(terminal.pid, signal.SIGSTOP)
         os.waitpid(terminal.pid, os.WUNTRACED)
         termios.tcsetattr(terminal.fd, termios.TCSANOW, terminal.before)
+        _, other = self.start_imd()  # only a frame after the stop can show it
         os.kill(terminal.pid, signal.SIGCONT)
-        terminal.text = ''
-        terminal.shows(r'\x1b\[J')
+        terminal.shows(re.escape(other) + ' +idle ')
         self.assertEqual(termios.tcgetattr(terminal.fd), ours)
         os.write(terminal.fd, b'q')
         self.assertEqual(terminal.end(), (0, True))
