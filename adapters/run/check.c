@@ -37,8 +37,7 @@ static void print_dirs(const GPtrArray *dirs)
         say("through the cache: %s", (const char *)dirs->pdata[i]);
 }
 
-/* The mount is right for all programs, and the preload sooner where it
- * serves what the program reads. */
+/* What the library serves of the program's reads. */
 static void print_reads(const Executable *e, const Surroundings *where)
 {
     g_autofree char *text = verdict_unreached(e, where) ? NULL : reads_text(e);
@@ -58,15 +57,11 @@ static void print_mount(const Executable *e, enum Way way, const GPtrArray *dirs
             "mappings for writing");
 }
 
-static void print_preload(const Executable *e, const Surroundings *where, const GPtrArray *dirs,
-                          bool given)
+static void print_preload(const Executable *e, const GPtrArray *dirs, bool given)
 {
-    char why[200];
     say("yes: %s would run %s", e->path, verdict_way_text(WAY_PRELOAD));
-    if (verdict_no_mount(where, why, sizeof why))
-        say("there is no mount: %s", why);
-    say("%s is %s; what it reads by read(2), pread(2) and the like goes through the cache, by "
-        "stdio or a memory mapping not",
+    say("%s is %s; what it reads by read(2), pread(2) and the like goes through the cache; what it "
+        "reads by stdio or a memory mapping does so with --how mount",
         e->binary, verdict_kind(e));
     if (given)
         print_dirs(dirs);
@@ -82,8 +77,10 @@ bool check_program(const MountOptions *o, enum How how, const GPtrArray *dirs, b
     Surroundings where;
     surroundings_look(how, &where);
     executable_look(name, getenv("PATH"), &e);
-    bool obstacle = verdict_obstacle(&e, &where, text, sizeof text);
     enum Way way = verdict_way(&e, &where);
+    if (way != WAY_PRELOAD)
+        surroundings_try_mount(&where);
+    bool obstacle = verdict_obstacle(&e, &where, text, sizeof text);
     if (!obstacle && way != WAY_PRELOAD) {
         where.namespace_error = namespace_enter(way == WAY_USER_NAMESPACE) ? 0 : errno;
         where.mount_failed = where.namespace_error == 0 && !try_mounts(o, dirs);
@@ -92,7 +89,7 @@ bool check_program(const MountOptions *o, enum How how, const GPtrArray *dirs, b
     if (obstacle)
         say("no: %s", text);
     else if (way == WAY_PRELOAD)
-        print_preload(&e, &where, dirs, given);
+        print_preload(&e, dirs, given);
     else
         print_mount(&e, way, dirs);
     if (!obstacle && e.kind == EXECUTABLE_DYNAMIC)

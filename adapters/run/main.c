@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dodo run PROGRAM ARGUMENT..., which is loaded by `dodo`: the program sees directories through
- * `dodo mount`, in a mount namespace of its own, or has its reads redirected by libdodo-preload.so,
+/* dodo run PROGRAM ARGUMENT..., which is loaded by `dodo`: the program has its reads redirected by
+ * libdodo-preload.so, or sees directories through `dodo mount`, in a mount namespace of its own,
  * and knows nothing of it. */
 #include <errno.h>
 #include <stdio.h>
@@ -36,8 +36,8 @@ static const ConfigKey keys[] = {
      "the arguments name or whose large files they name, or else the working directory",
      "DIR", OPTION(dirs), CONFIG_LIST},
     {NULL, "how",
-     "namespace (for root), user-namespace, preload (a library in the program, without mounts), or "
-     "auto: the first of them that this user may have",
+     "preload (a library in the program), mount, namespace (a mount for root), user-namespace (one "
+     "for others), or auto: the first of them that reaches the program",
      "WAY", OPTION(how_text), CONFIG_TEXT},
     {NULL, "min_size", "Leave smaller files to the kernel alone; 16M if not given", "SIZE",
      OPTION(mount.min_bytes), CONFIG_SIZE, 1, (uint64_t)1 << 60},
@@ -152,19 +152,12 @@ static int run_preload(Options *o, const GPtrArray *dirs, char **argv)
 
 static enum Way choose_way(const Options *o, const char *name)
 {
-    char why[200];
     Executable e = {0};
-    Surroundings s = {.how = o->how, .uid = geteuid(), .gid = getegid()};
-    if (o->how != HOW_AUTO)
-        return verdict_way(&e, &s);
-    surroundings_look(HOW_AUTO, &s);
-    bool no_mount = verdict_no_mount(&s, why, sizeof why);
-    if (no_mount)
+    Surroundings s;
+    surroundings_look(o->how, &s);
+    if (o->how == HOW_AUTO)
         executable_look(name, getenv("PATH"), &e);
-    enum Way way = verdict_way(&e, &s);
-    if (o->verbose && way == WAY_PRELOAD)
-        (void)fprintf(stderr, "dodo run: there is no mount: %s\n", why);
-    return way;
+    return verdict_way(&e, &s);
 }
 
 static int run(Options *o, GPtrArray *dirs, char **argv)
@@ -185,7 +178,7 @@ static bool take_words(Options *o, int *argc, char ***argv, char error[CONFIG_ER
     if (!known || *argc < 2)
         (void)snprintf(error, CONFIG_ERROR_MAX, "%s",
                        known ? "expected a program to run"
-                             : "--how is namespace, user-namespace, preload or auto");
+                             : "--how is preload, mount, namespace, user-namespace or auto");
     return known && *argc >= 2;
 }
 

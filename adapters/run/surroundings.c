@@ -19,13 +19,15 @@ static int try_fuse(void)
 void surroundings_look(enum How how, Surroundings *ret)
 {
     *ret = (Surroundings){.how = how, .uid = geteuid(), .gid = getegid()};
-    if (how != HOW_PRELOAD)
-        ret->fuse_error = try_fuse();
-    if (how != HOW_PRELOAD && ret->fuse_error == 0)
-        ret->namespace_error =
-            namespace_try(verdict_mount_way(how, ret->uid) == WAY_USER_NAMESPACE);
     if (how == HOW_PRELOAD || how == HOW_AUTO) {
         char *library CLEANUP_FREE = preload_library();
         ret->preload_error = library ? 0 : errno;
     }
+}
+
+void surroundings_try_mount(Surroundings *s)
+{
+    s->fuse_error = try_fuse();
+    if (s->fuse_error == 0)
+        s->namespace_error = namespace_try(verdict_mount_way(s->how, s->uid) == WAY_USER_NAMESPACE);
 }

@@ -5,7 +5,9 @@
 
 #include "adapters/run/verdict.h"
 
-/* Tries it for all ways that @how may take, and changes nothing. */
+/* Who asks, and whether the library is there. */
 void surroundings_look(enum How how, Surroundings *ret);
+/* Tries what a mount needs, and changes nothing. */
+void surroundings_try_mount(Surroundings *s);
 
 #endif

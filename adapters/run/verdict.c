@@ -12,9 +12,8 @@
 bool verdict_how(const char *text, enum How *ret)
 {
     static const char *const words[] = {
-        [HOW_AUTO] = "auto",
-        [HOW_NAMESPACE] = "namespace",
-        [HOW_USER_NAMESPACE] = "user-namespace",
+        [HOW_AUTO] = "auto",           [HOW_MOUNT] = "mount",
+        [HOW_NAMESPACE] = "namespace", [HOW_USER_NAMESPACE] = "user-namespace",
         [HOW_PRELOAD] = "preload",
     };
     for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
@@ -54,9 +53,8 @@ const char *verdict_unreached(const Executable *e, const Surroundings *s)
 
 enum Way verdict_way(const Executable *e, const Surroundings *s)
 {
-    bool no_mount = s->fuse_error != 0 || s->namespace_error != 0;
     bool preload = s->preload_error == 0 && !verdict_unreached(e, s);
-    if (s->how == HOW_PRELOAD || (s->how == HOW_AUTO && no_mount && preload))
+    if (s->how == HOW_PRELOAD || (s->how == HOW_AUTO && preload))
         return WAY_PRELOAD;
     return verdict_mount_way(s->how, s->uid);
 }
@@ -68,7 +66,7 @@ enum Way verdict_way(const Executable *e, const Surroundings *s)
 static const char *namespace_fix(const Surroundings *s)
 {
     if (verdict_mount_way(s->how, s->uid) == WAY_NAMESPACE)
-        return "only root may make a mount namespace; other users use --how user-namespace, or";
+        return "only root may make a mount namespace; other users use --how mount, or";
     return "the system allows this user no user namespace (see sysctl user.max_user_namespaces, "
            "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns);";
 }
@@ -80,7 +78,8 @@ static const char *fuse_fix(int error)
     return "load the kernel's module fuse, or give the container that device";
 }
 
-bool verdict_no_mount(const Surroundings *s, char *text, size_t cap)
+/* Why there is no mount, in @text; false: nothing is in its way. */
+static bool no_mount_text(const Surroundings *s, char *text, size_t cap)
 {
     if (s->fuse_error != 0)
         (void)snprintf(text, cap, "/dev/fuse: %s", strerror(s->fuse_error));
@@ -117,7 +116,7 @@ static bool mount_obstacle(const Executable *e, const Surroundings *s, char *tex
         return true;
     }
     neither_text(e, s, neither, sizeof neither);
-    if (verdict_no_mount(s, why, sizeof why))
+    if (no_mount_text(s, why, sizeof why))
         (void)snprintf(
             text, cap,
             s->fuse_error != 0 ? "%s: %s; or, outside, show the directory by `" MOUNT_INSTEAD "`%s"

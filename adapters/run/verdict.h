@@ -10,7 +10,7 @@
 #include "adapters/run/executable.h"
 
 /* What the user asks for. */
-enum How { HOW_AUTO, HOW_NAMESPACE, HOW_USER_NAMESPACE, HOW_PRELOAD };
+enum How { HOW_AUTO, HOW_MOUNT, HOW_NAMESPACE, HOW_USER_NAMESPACE, HOW_PRELOAD };
 
 /* The program's reads of files come to the cache through a mount that it sees in a namespace of
  * mounts, or in one of users, too; or through a library that is loaded into it. */
@@ -29,15 +29,14 @@ typedef struct Surroundings {
 
 /* "auto" and so on; false: @text is none of them. */
 bool verdict_how(const char *text, enum How *ret);
-/* The way of a mount that is asked for. */
+/* The way to a mount, if it is to be one. */
 enum Way verdict_mount_way(enum How how, uid_t uid);
-/* The way to take: HOW_AUTO gives up the mount where it cannot be, and the library does it. */
+/* The way to take. HOW_AUTO takes the library where LD_PRELOAD reaches the program: it serves large
+ * files wherever they are, and all else, small files above all, is the kernel's alone. */
 enum Way verdict_way(const Executable *e, const Surroundings *s);
 /* What keeps the program from running that way, or from being cached, and what to do instead, in
  * @text; false: nothing does. */
 bool verdict_obstacle(const Executable *e, const Surroundings *s, char *text, size_t cap);
-/* Why there is no mount, in @text; false: nothing is in its way. */
-bool verdict_no_mount(const Surroundings *s, char *text, size_t cap);
 /* Why LD_PRELOAD does not reach the program; NULL: it does. */
 const char *verdict_unreached(const Executable *e, const Surroundings *s);
 /* What that way is, and what the file is. */

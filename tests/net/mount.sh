@@ -43,7 +43,7 @@ mkdir "$work/run"
 on client unshare --mount "$DODO_BUILD/tests/net/truth-writer" "$work/run/file" "$work/shared" >"$work/writer.log" 2>&1 &
 writer=$!
 must "another program writes" grep -qs writes "$work/writer.log"
-on client "$bin_dodo" run --dir "$work/run" --stats --min-size 1M --cache-size 4M \
+on client "$bin_dodo" run --how mount --dir "$work/run" --stats --min-size 1M --cache-size 4M \
   "$DODO_BUILD/tests/net/truth" "$work/run/file" "$work/run/file" "${TRUTH_READS:-30000}" "$work/shared" >"$work/run.log" 2>&1 &
 run=$!
 for ((n = 0; n < ${TRUTH_READS:-100}; n++)); do
@@ -175,11 +175,11 @@ assert len(cost) == 7 and all(0 < c["median_us"] <= c["p99_us"] <= c["max_us"] f
 
 head -c $((3 << 20)) /dev/urandom >"$src/data"
 sum=$(sha256sum <"$src/data")
-[ "$(on client "$bin_dodo" run --min-size 1M cat "$src/data" | sha256sum)" = "$sum" ] ||
+[ "$(on client "$bin_dodo" run --how mount --min-size 1M cat "$src/data" | sha256sum)" = "$sum" ] ||
   fail "dodo run cat gives other bytes"
 status=0
-on client "$bin_dodo" run --dir "$src" sh -c 'exit 7' || status=$?
+on client "$bin_dodo" run --how mount --dir "$src" sh -c 'exit 7' || status=$?
 [ "$status" -eq 7 ] || fail "dodo run exits with $status, not as its program"
-on client "$bin_dodo" run --dir "$src" mountpoint -q "$src" || fail "the program does not see the mount"
+on client "$bin_dodo" run --how mount --dir "$src" mountpoint -q "$src" || fail "the program does not see the mount"
 ! mountpoint -q "$src" || fail "others see the program's mount"
 told "dodo run runs programs as they are"

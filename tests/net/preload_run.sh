@@ -144,6 +144,21 @@ if chown 1:1 "$work/rights" 2>/dev/null; then
 fi
 told "it says whom it reaches"
 
+# ---- which way -------------------------------------------------------------------------------------
+
+# The library, if LD_PRELOAD reaches the program, whether there could be a mount or not; otherwise a mount.
+checks 0 "^yes: $true would run with a library that LD_PRELOAD names" --dir "$work/data" true
+checks 0 'stdio or a memory mapping does so with --how mount$' true
+ran --verbose --min-size 1M "${cached[@]}" "$large"
+cmp "$work/out" "$large" || fail "other bytes"
+says "^dodo run: through the cache: large files of all directories$"
+says "^dodo run: $large: cached"
+if [ -e "$work/static" ] && [ -w /dev/fuse ]; then
+  checks 0 "^yes: $work/static would run in a mount namespace" --dir "$work/data" "$work/static"
+  ends 3 --dir "$work/data" "$work/static"
+fi
+told "the library has what it reaches, and a mount the rest"
+
 # ---- where there is no mount ---------------------------------------------------------------------
 
 # bare: as in a container: no /dev/fuse.
@@ -164,13 +179,11 @@ mkdir "$work/dev"
 # falls_back WORDS: there is no mount, and these say why; programs are run by the library, or as before.
 falls_back() {
   checks 0 'would run with a library' --min-size 1M "${plain[@]}" "$large"
-  checks 0 "^there is no mount: ($1)" --min-size 1M "${plain[@]}" "$large"
   ran --verbose --min-size 1M "${cached[@]}" "$large"
   cmp "$work/out" "$large" || fail "other bytes where there is no mount"
-  says "^dodo run: there is no mount: ($1)"
   says "^dodo run: $large: cached"
   [ ! -e "$work/static" ] || {
-    checks 1 "^no: .*nor does LD_PRELOAD reach $work/static: it is linked statically" "$work/static"
+    checks 1 "^no: $1.*nor does LD_PRELOAD reach $work/static: it is linked statically" "$work/static"
     ends 125 --dir "$work/data" "$work/static"
   }
   checks 1 '^no: ' --how "$2" --dir "$work/data" true

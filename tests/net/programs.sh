@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# programs.sh [preload]: programs that nobody here wrote give the same output and status plainly, by dodo run, and
-# below a mount, while hosts die. Or some of them, which read by themselves, by dodo run --how preload. Those that are
+# programs.sh [preload]: programs that nobody here wrote give the same output and status plainly, by dodo run --how
+# mount, and below a mount, while hosts die. Or some of them, which read by themselves, by dodo run --how preload. Those that are
 # not installed are left out aloud.
 . "$(dirname "$0")/lib.sh"
 
@@ -103,7 +103,7 @@ same() {
 by_run() { one run "$number" "$data" "$bin_dodo" run --min-size 256K --cache-size 4M "$@"; }
 # try_mount, try_preload: program $number, that way, while a host dies.
 try_mount() {
-  by_run --dir "$data" &
+  by_run --how mount --dir "$data" &
   proc_kill "$victim"
   wait $!
   same run "$number"

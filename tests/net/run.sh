@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# dodo run says what it would do and what it did, and adds nothing to a program that is run without these options.
+# dodo run by a mount says what it would do and what it did, and adds nothing to a program that is run without these options.
 . "$(dirname "$0")/lib.sh"
 
 [ -w /dev/fuse ] || {
@@ -15,7 +15,7 @@ head -c $((3 << 20)) /dev/urandom >"$work/data/large"
 check() {
   local wanted=$1 words=$2 status=0
   shift 2
-  "$bin_dodo" run --check "$@" >"$work/check" 2>"$work/check.log" || status=$?
+  "$bin_dodo" run --how mount --check "$@" >"$work/check" 2>"$work/check.log" || status=$?
   [ "$status" -eq "$wanted" ] || fail "dodo run --check $*: status $status: $(cat "$work/check" "$work/check.log")"
   grep -q -- "$words" "$work/check" || fail "dodo run --check $*: \"$words\" is not in: $(cat "$work/check")"
 }
@@ -49,7 +49,7 @@ told "it says what it would do"
 # ---- what it did -------------------------------------------------------------------------------
 
 # ran ARGUMENT...: dodo run with these; its output in $work/out, what it says itself in $work/said.
-ran() { "$bin_dodo" run "$@" >"$work/out" 2>"$work/said"; }
+ran() { "$bin_dodo" run --how mount "$@" >"$work/out" 2>"$work/said"; }
 # says WORDS: a line of it has them.
 says() { grep -q -- "$1" "$work/said" || fail "\"$1\" is not in: $(cat "$work/said")"; }
 
@@ -76,7 +76,7 @@ says ' 0 B read through the mount in 0 reads.*; no file was cached: --verbose sa
 # shellcheck disable=SC2016 # another shell expands them
 for closed in '0<&-' '1>&-' '2>&-' '0<&- 1>&- 2>&-'; do
   status=0
-  timeout "$patience" sh -c '"$0" run --dir "$1" sh -c "[ ! -e /proc/self/fd/$2 ] && exit 7" '"$closed" \
+  timeout "$patience" sh -c '"$0" run --how mount --dir "$1" sh -c "[ ! -e /proc/self/fd/$2 ] && exit 7" '"$closed" \
     "$bin_dodo" "$work/data" "${closed::1}" || status=$?
   [ "$status" -eq 7 ] || fail "with $closed dodo run ends with status $status"
 done
@@ -85,7 +85,7 @@ done
 python3 - "$bin_dodo" "$work/data" <<'END' || fail "a signal is lost"
 import signal, subprocess, sys, time
 for i in range(80):
-    program = subprocess.Popen([sys.argv[1], "run", "--dir", sys.argv[2], "sleep", "20"])
+    program = subprocess.Popen([sys.argv[1], "run", "--how", "mount", "--dir", sys.argv[2], "sleep", "20"])
     until = time.monotonic() + i * 0.0003
     while time.monotonic() < until:
         pass
@@ -145,7 +145,7 @@ told "a mount writes its report"
 for cached in small large; do
   mkfifo "$work/wait.$cached"
   # shellcheck disable=SC2016 # another shell expands them
-  "$bin_dodo" run --min-size 1M --dir "$work/data" sh -c \
+  "$bin_dodo" run --how mount --min-size 1M --dir "$work/data" sh -c \
     'cd "$0" && cat "$1" >/dev/null && { (cat "$2" && cat "$0/$1" && cat "$0/late") >"$3" 2>&1 & }' \
     "$work/data" "$cached" "$work/wait.$cached" "$work/left.$cached"
   echo "after the end" >"$work/data/late"
@@ -156,25 +156,25 @@ done
 
 # So does a program whose mount somebody ends.
 # shellcheck disable=SC2016 # another shell expands them
-timeout "$patience" "$bin_dodo" run --dir "$work/data" sh -c \
+timeout "$patience" "$bin_dodo" run --how mount --dir "$work/data" sh -c \
   'kill "$(pgrep -P "$PPID" dodo-mount)" && while mountpoint -q "$0"; do :; done && cat "$0/small"' "$work/data" >"$work/out" ||
   fail "a program whose mount was ended, ends with status $?"
 cmp "$work/out" "$work/data/small"
 
 # A mount ends also where the libraries are that it needs for that, and where the loader looks for them.
 for dir in /etc "$(dirname "$(realpath "$(cc -print-file-name=libc.so.6)")")"; do
-  timeout "$patience" "$bin_dodo" run --dir "$dir" true || fail "dodo run --dir $dir ends with status $?"
+  timeout "$patience" "$bin_dodo" run --how mount --dir "$dir" true || fail "dodo run --dir $dir ends with status $?"
 done
 mkdir "$work/libraries"
 LD_LIBRARY_PATH=$work/libraries${LD_LIBRARY_PATH+:$LD_LIBRARY_PATH} timeout "$patience" \
-  "$bin_dodo" run --dir "$work/libraries" true || fail "dodo run in the loader's path ends with status $?"
+  "$bin_dodo" run --how mount --dir "$work/libraries" true || fail "dodo run in the loader's path ends with status $?"
 told "a mount of its own libraries ends"
 
 # The cache's library is loaded for the first large file; at once, if it is itself read through the mount.
 # loads WORDS...: whether the mount has it while the program, which reads none, runs.
 loads() {
   # shellcheck disable=SC2016 # another shell expands them
-  "$bin_dodo" run "$@" sh -c 'grep -qs libmanage "/proc/$(pgrep -P "$PPID" dodo-mount)/maps"'
+  "$bin_dodo" run --how mount "$@" sh -c 'grep -qs libmanage "/proc/$(pgrep -P "$PPID" dodo-mount)/maps"'
 }
 ! loads --dir "$work/data" || fail "it is loaded although nothing is cached"
 loads --dir "$DODO_BUILD/libmanage" || fail "it would be read through the mount"
@@ -192,7 +192,7 @@ if [ -z "${DODO_NET_INSIDE-}" ] && [ "$(id -u)" -eq 0 ] && zgrep -qs '^CONFIG_FU
 fi
 mkdir "$work/stores"
 mapped=$DODO_BUILD/tests/net/mapped
-for how in auto user-namespace; do
+for how in mount user-namespace; do
   timeout "$patience" "$mapped" "$work/stores/file" "$bin_dodo" run --how "$how" --dir "$work/stores" >"$work/out" ||
     fail "a store is lost"
   timeout "$patience" "$bin_dodo" run --how "$how" --dir "$work/stores" "$mapped" read "$work/stores/file" ||
@@ -200,7 +200,7 @@ for how in auto user-namespace; do
   timeout "$patience" "$bin_dodo" run --how "$how" --min-size 1K --dir "$work/stores" "$mapped" mixed "$work/stores/mixed" ||
     fail "something else has the file open, and its data is not what was written"
   told "no store is lost, --how $how: $(cat "$work/out")"
-  [ "$how$refused" != autono ] || ! grep -q refused "$work/out" || fail "it should not be refused"
+  [ "$how$refused" != mountno ] || ! grep -q refused "$work/out" || fail "it should not be refused"
 done
 
 # A file system without direct input and output refuses them below a mount, too, and as plainly.
@@ -217,7 +217,7 @@ END
 chmod 755 "$work/direct"
 apart=(unshare --mount)
 "${apart[@]}" true 2>/dev/null || apart+=(--map-root-user)
-! timeout "$patience" "${apart[@]}" "$work/direct" "$work/memory" "$bin_dodo" run --dir "$work/memory" >"$work/out" 2>&1 ||
+! timeout "$patience" "${apart[@]}" "$work/direct" "$work/memory" "$bin_dodo" run --how mount --dir "$work/memory" >"$work/out" 2>&1 ||
   fail "direct input that the file system does not have"
 grep -q "Invalid argument" "$work/out" || fail "direct input: $(cat "$work/out")"
 
@@ -257,7 +257,7 @@ def write():
 writer = threading.Thread(target=write)
 writer.start()
 right = refused = 0
-ways = [([], "auto"), (["-readonly"], "auto"), ([], "user-namespace"), (["-readonly"], "user-namespace")]
+ways = [([], "mount"), (["-readonly"], "mount"), ([], "user-namespace"), (["-readonly"], "user-namespace")]
 for options, how in ways * 10:
     reader = subprocess.run([dodo, "run", "--how", how, "--dir", path.rsplit("/", 1)[0], "sqlite3", "-cmd", ".timeout 60000"] +
                             options + [path, "SELECT sum(v), count(*) FROM t"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -265,7 +265,7 @@ for options, how in ways * 10:
     if said == [f"0|{rows}"]:
         right += 1
     elif (reader.returncode != 0 and "disk I/O error" in reader.stderr and "malformed" not in reader.stderr and
-          (how != "auto" or may_refuse == "yes")):
+          (how != "mount" or may_refuse == "yes")):
         refused += 1
     else:
         failed.append(f"a reader: {reader.stdout}{reader.stderr}")
@@ -325,7 +325,7 @@ os.close(there)
 os.waitpid(pid, 0)
 free_at_last(1)
 END
-timeout "$patience" "$bin_dodo" run --dir "$work/stores" python3 "$work/locks.py" "$work/stores/locks" 20 || fail "OFD locks"
+timeout "$patience" "$bin_dodo" run --how mount --dir "$work/stores" python3 "$work/locks.py" "$work/stores/locks" 20 || fail "OFD locks"
 told "locks go with what they belong to"
 
 # ---- more files than descriptors ---------------------------------------------------------------
@@ -338,7 +338,7 @@ cp "$large" "$work/many/large"
 # works in the directory.
 many() {
   # shellcheck disable=SC2016 # another shell expands them
-  (ulimit -n 256 && timeout "$patience" "$bin_dodo" run --min-size 1M --dir "$work/many" "$@" sh -c '
+  (ulimit -n 256 && timeout "$patience" "$bin_dodo" run --how mount --min-size 1M --dir "$work/many" "$@" sh -c '
     cd "$0" && exec 3<7 && ls -l >/dev/null && grep -h . [0-9]* | md5sum && ls -l | wc -l &&
       read -r seven <&3 && [ "$seven" = 7 ] && [ "$(pwd -P)" = "$0" ] && cmp "$1" large && cat 1 2 3' \
     "$work/many" "$large")
@@ -350,7 +350,7 @@ for how in namespace user-namespace; do
   cmp "$work/out" "$work/wanted" || fail "with few descriptors, in a $how, a program reads something else"
 done
 # shellcheck disable=SC2016 # another shell expands them
-(ulimit -n 256 && timeout "$patience" "$bin_dodo" run --dir "$work/many" sh -c \
+(ulimit -n 256 && timeout "$patience" "$bin_dodo" run --how mount --dir "$work/many" sh -c \
   'cd "$0" && for i in $(seq 600); do echo "$i" >"new$i" || exit 1; done' "$work/many") ||
   fail "with few descriptors, a program cannot make many files"
 cat >"$work/open.py" <<'END'
@@ -365,6 +365,6 @@ except OSError as e:
 for fd in fds:
     os.close(fd)
 END
-(ulimit -n 64 && timeout "$patience" "$bin_dodo" run --dir "$work/many" python3 "$work/open.py" "$work/many/open") ||
+(ulimit -n 64 && timeout "$patience" "$bin_dodo" run --how mount --dir "$work/many" python3 "$work/open.py" "$work/many/open") ||
   fail "with no descriptor left, a file cannot be closed"
 told "more files than descriptors are no trouble"

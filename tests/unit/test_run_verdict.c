@@ -45,7 +45,9 @@ TEST(verdict__words_of_the_user)
     assert_int_equal(how, HOW_USER_NAMESPACE);
     assert_true(verdict_how("preload", &how));
     assert_int_equal(how, HOW_PRELOAD);
-    assert_false(verdict_how("mount", &how));
+    assert_true(verdict_how("mount", &how));
+    assert_int_equal(how, HOW_MOUNT);
+    assert_false(verdict_how("fuse", &how));
     assert_false(verdict_how("", &how));
 }
 
@@ -62,21 +64,32 @@ TEST(verdict__the_way_that_is_asked_for)
     assert_int_equal(verdict_way(&plain, &s), WAY_USER_NAMESPACE);
 }
 
-TEST(verdict__the_way_that_there_is)
+/* For all users, and also where a mount could be. */
+TEST(verdict__the_library_where_it_reaches)
 {
     Surroundings s = {.how = HOW_AUTO};
+    Executable e = plain;
+    assert_int_equal(verdict_way(&e, &s), WAY_PRELOAD);
+    s.uid = 1000;
+    assert_int_equal(verdict_way(&e, &s), WAY_PRELOAD);
+    assert_int_equal(verdict_way(&e, &bare), WAY_PRELOAD);
+    e.kind = EXECUTABLE_STATIC;
+    assert_int_equal(verdict_way(&e, &s), WAY_USER_NAMESPACE);
+    s.uid = 0;
+    assert_int_equal(verdict_way(&e, &s), WAY_NAMESPACE);
+    s.preload_error = ENOENT;
+    assert_int_equal(verdict_way(&plain, &s), WAY_NAMESPACE);
+}
+
+TEST(verdict__a_mount_that_is_asked_for)
+{
+    Surroundings s = {.how = HOW_MOUNT};
     assert_int_equal(verdict_way(&plain, &s), WAY_NAMESPACE);
     s.uid = 1000;
     assert_int_equal(verdict_way(&plain, &s), WAY_USER_NAMESPACE);
-    s.fuse_error = EACCES;
-    assert_int_equal(verdict_way(&plain, &s), WAY_PRELOAD);
-    s.fuse_error = 0;
-    s.namespace_error = ENOSPC;
-    assert_int_equal(verdict_way(&plain, &s), WAY_PRELOAD);
-    s.uid = 0;
-    assert_int_equal(verdict_way(&plain, &s), WAY_PRELOAD);
-    s.preload_error = ENOENT;
-    assert_int_equal(verdict_way(&plain, &s), WAY_NAMESPACE);
+    s.fuse_error = EACCES; /* no other way is tried */
+    assert_int_equal(verdict_way(&plain, &s), WAY_USER_NAMESPACE);
+    assert_obstacle(&plain, &s, "/dev/fuse: Permission denied", "allow this user");
 }
 
 /* What LD_PRELOAD does not reach fails as it would without this way. */
@@ -116,18 +129,6 @@ TEST(verdict__no_library)
     s = bare;
     s.preload_error = ENOENT;
     assert_obstacle(&plain, &s, "max_user_namespaces", "nor is there libdodo-preload.so");
-}
-
-TEST(verdict__why_there_is_no_mount)
-{
-    char text[200];
-    assert_false(verdict_no_mount(&root, text, sizeof text));
-    assert_true(verdict_no_mount(&bare, text, sizeof text));
-    assert_string_equal(text, "no namespace: Operation not permitted");
-    Surroundings s = bare;
-    s.fuse_error = ENOENT;
-    assert_true(verdict_no_mount(&s, text, sizeof text));
-    assert_string_equal(text, "/dev/fuse: No such file or directory");
 }
 
 TEST(verdict__static_programs_run)
@@ -186,7 +187,7 @@ TEST(verdict__no_namespace)
     s.namespace_error = EPERM;
     assert_obstacle(&plain, &s, "max_user_namespaces", "dodo mount");
     s.how = HOW_NAMESPACE;
-    assert_obstacle(&plain, &s, "--how user-namespace", "dodo mount");
+    assert_obstacle(&plain, &s, "--how mount", "dodo mount");
 }
 
 TEST(verdict__no_mount)
