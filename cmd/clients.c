@@ -3,9 +3,6 @@
  * (the paper's 3.1 and 4.3). Any authentic request is a sign of life. */
 #include "cmd/manager_private.h"
 
-/* So soon the first host has found a manager that has got its lease. */
-#define HOSTS_COME_NS (3 * NS_PER_S)
-
 static void client_alive(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
 {
     uint8_t body[WIRE_BODY_MAX];
@@ -40,6 +37,7 @@ static void client_leave(Manager *m, CmdClient *c, Session *session, const WireR
     env_trace(&m->env, "client leaves, %llu regions", (unsigned long long)c->regions_count);
     if (!c->left)
         cmd_tell_client(m, c, &session->peer, EVENT_CLIENT_LEFT, "it said good-bye");
+    cmd_opens_forget(m, c, UINT64_MAX);
     cmd_client_abandon(m, c);
     if (!c->left) {
         c->left = true;
@@ -88,12 +86,15 @@ static void client_execute(Manager *m, CmdClient *c, Session *session, const Wir
 }
 
 /* A duplicate of what is under way: perhaps by another way, then the reply goes there. */
-static void client_pending(CmdClient *c, Session *session, const WireRequest *request)
+static void client_pending(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
 {
     LIST_FOREACH(at, &c->tasks) {
         Task *t = CONTAINER_OF(at, Task, of_client);
-        if (t->request == request->id)
-            t->session = session;
+        if (t->request != request->id)
+            continue;
+        t->session = session;
+        cmd_open_again(m, t);
+        break;
     }
 }
 
@@ -109,14 +110,6 @@ static bool close_comes_early(const Manager *m, const WireRequest *request)
         return false;
     const Host *h = cmd_host_find(m, op.address.epoch);
     return !h || (!h->listed && !h->leaving && !cmd_region_find(m, h, op.address.region));
-}
-
-/* The hosts are on their way to a manager that has just taken the place of another: an answer that
- * there is no memory would be wrong in a moment. */
-static bool open_comes_early(const Manager *m, const WireRequest *request)
-{
-    return request->op == OP_OPEN && m->number != MANAGER_UNLEASED && m->hosts.count == 0 &&
-           !cmd_silent(m, m->start_ns, HOSTS_COME_NS);
 }
 
 static bool is_client_op(uint16_t op)
@@ -142,13 +135,14 @@ void cmd_client_input(Manager *m, Session *session, const WireRequest *request)
     c->heard_ns = m->now_ns;
     if (!c->session || request->op == OP_ALIVE)
         c->session = session;
-    if (close_comes_early(m, request) || open_comes_early(m, request))
+    if (close_comes_early(m, request) || cmd_open_comes_early(m, c, request))
         return;
     enum RequestFate fate = cmd_admit(m, &c->replies, session, request);
+    cmd_opens_forget(m, c, c->replies.seen.lowest);
     if (fate == REQUEST_EXECUTE)
         client_execute(m, c, session, request);
     else if (fate == REQUEST_PENDING)
-        client_pending(c, session, request);
+        client_pending(m, c, session, request);
 }
 
 void cmd_client_session_closed(Manager *m, const Session *session)
@@ -190,6 +184,7 @@ void cmd_clients_tick(Manager *m)
             env_trace(&m->env, "client silent, %llu regions", (unsigned long long)c->regions_count);
             m->stats.reclaimed_clients++;
         }
+        cmd_opens_forget(m, c, UINT64_MAX);
         cmd_client_remove(m, c);
     }
 }

@@ -238,6 +238,9 @@ void cmd_host_input(Manager *m, Session *session, const WireRequest *request)
     host_heard(m, h, session);
     if (cmd_admit(m, &h->replies, session, request) != REQUEST_EXECUTE)
         return;
+    const bool listed = h->listed;
     host_execute(m, h, session, request);
+    if (request->op == OP_JOIN || h->listed != listed)
+        cmd_opens_take_up(m, h);
     cmd_calls_pump(m, h);
 }

@@ -177,7 +177,7 @@ void cmd_begin_again(Manager *m, uint64_t number, uint64_t now_ns)
     cmd_rooms_clear(m);
     m->timers.count = 0;
     m->calls = 0;
-    m->tasks.opens = m->tasks.reserved = 0;
+    m->tasks.opens = m->tasks.reserved = m->tasks.waiting = 0;
     m->left.count = 0;
     m->kept_hand = (HmapNode){0};
     m->number = number;
@@ -321,13 +321,14 @@ void manager_session_closed(Manager *m, Session *session)
 
 uint64_t manager_deadline(const Manager *m)
 {
-    return min_u64(m->tick_ns, timers_due(&m->timers));
+    return min_u64(min_u64(m->tick_ns, timers_due(&m->timers)), cmd_opens_deadline(m));
 }
 
 void manager_expire(Manager *m, uint64_t now_ns)
 {
     enter(m, now_ns);
     cmd_calls_expire(m);
+    cmd_opens_expire(m);
     if (m->now_ns >= m->tick_ns) {
         m->tick_ns = time_add(m->now_ns, m->tick_period_ns);
         cmd_hosts_tick(m);

@@ -150,7 +150,7 @@ static bool client_check(const Manager *m, const CmdClient *c, size_t *tasks)
 
 static bool clients_check(const Manager *m)
 {
-    size_t n = 0, left = 0, tasks = 0, orphans = 0, opens = 0, reserved = 0;
+    size_t n = 0, left = 0, tasks = 0, orphans = 0, opens = 0, reserved = 0, waiting = 0;
     for (HmapNode *at = hmap_walk(&m->clients, NULL); at; at = hmap_walk(&m->clients, at)) {
         const CmdClient *c = CONTAINER_OF(at, CmdClient, by_id);
         if (!client_check(m, c, &tasks))
@@ -163,10 +163,14 @@ static bool clients_check(const Manager *m)
         orphans += !t->client;
         opens += t->op == OP_OPEN || t->op == OP_TAKE;
         reserved += t->fresh != NULL;
+        waiting += t->waits;
+        if (t->waits && (t->op != OP_OPEN || !t->client || t->fresh))
+            return false;
     }
     return n == m->clients.count && n <= m->config.clients_max && left == m->left.count &&
            left == list_length(&m->left.all) && tasks + orphans == list_length(&m->tasks.all) &&
-           opens == m->tasks.opens && opens <= m->config.opens_max && reserved == m->tasks.reserved;
+           opens == m->tasks.opens && opens <= m->config.opens_max &&
+           reserved == m->tasks.reserved && waiting == m->tasks.waiting;
 }
 
 bool manager_check(const Manager *m)

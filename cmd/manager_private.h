@@ -242,6 +242,7 @@ typedef struct Task {
     Session *session;  /* where the reply goes; NULL: nowhere until the request comes again */
     uint64_t request;
     uint16_t op;
+    bool waits;   /* OPEN: for hosts that have not joined yet; nothing is under way for it */
     bool evict;   /* OPEN, TAKE: the second round */
     OpOpen open;  /* OPEN, TAKE */
     OpTake take;  /* TAKE */
@@ -282,6 +283,7 @@ typedef struct Tasks {
     ListNode all;
     unsigned opens;    /* OPEN tasks */
     unsigned reserved; /* OPEN tasks that hold a fresh region */
+    unsigned waiting;  /* OPEN tasks that wait for hosts */
 } Tasks;
 
 /* Clients that left, and are remembered. */
@@ -466,6 +468,7 @@ void cmd_client_free(CmdClient *c); /* memory only */
 Task *cmd_task_new(Manager *m, CmdClient *c, Session *session, const WireRequest *request,
                    size_t tried_bytes);
 void cmd_task_over(Manager *m, Task *t, uint16_t status, const uint8_t *body, size_t len);
+void cmd_task_unreserve(Manager *m, Task *t); /* frees the memory for its new region */
 void cmd_task_destroy(Manager *m, Task *t);
 
 /* ---- calls.c: requests to imds ---- */
@@ -509,6 +512,17 @@ bool cmd_given_decode(const Call *call, int status, const uint8_t *body, size_t 
 void cmd_settle_unopened(Manager *m, Region *r, int status, const Stamp *stamp);
 void cmd_take(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
 void cmd_open(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
+/* An OPEN that comes for the first time finds no room to wait for hosts: it is left unanswered, and
+ * comes again. */
+bool cmd_open_comes_early(const Manager *m, const CmdClient *c, const WireRequest *request);
+/* It waits for hosts, and its client asks again. */
+void cmd_open_again(Manager *m, Task *t);
+/* @h has joined, or has given its first list: OPENs that wait for hosts are taken up. */
+void cmd_opens_take_up(Manager *m, const Host *h);
+/* Of those that wait, the client wants none any more whose request's id is below this. */
+void cmd_opens_forget(Manager *m, CmdClient *c, uint64_t below);
+uint64_t cmd_opens_deadline(const Manager *m); /* of those that wait */
+void cmd_opens_expire(Manager *m);
 void cmd_close(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
 
 /* ---- reconcile.c ---- */

@@ -6,15 +6,40 @@
  *
  * Time: each request to an imd ends within request_deadline_ns. None begins after OPEN_DEADLINES of
  * those, nor lasts longer: the client has its reply by then, however many hosts there are. A
- * refusal takes a round trip, and no host refuses twice in a round. */
+ * refusal takes a round trip, and no host refuses twice in a round.
+ *
+ * The hosts are on their way to a manager that has just taken the place of another: an answer that
+ * there is no memory would be wrong in a moment. So for HOSTS_COME_NS an OPEN that found none
+ * waits, as the task that it is: opens_max and its client's window of requests limit those, too. It
+ * is taken up when a host joins, when its client repeats it, and at the end. */
 #include "cmd/manager_private.h"
 
 #include <string.h>
 
+/* So soon the hosts have found a manager that has got its lease. */
+#define HOSTS_COME_NS (3 * NS_PER_S)
+
+static bool hosts_come(const Manager *m)
+{
+    return m->number != MANAGER_UNLEASED && !cmd_silent(m, m->start_ns, HOSTS_COME_NS);
+}
+
 /* ---- the ends of an OPEN ------------------------------------------------------------------- */
+
+static void open_wait(Manager *m, Task *t)
+{
+    cmd_task_unreserve(m, t);
+    t->waits = true;
+    m->tasks.waiting++;
+}
 
 static void open_fail(Manager *m, Task *t)
 {
+    const bool given_up = t->request < t->client->replies.seen.lowest;
+    if (t->op == OP_OPEN && hosts_come(m) && !given_up) {
+        open_wait(m, t);
+        return;
+    }
     m->stats.opens_failed++;
     cmd_task_over(m, t, STATUS_NO_MEMORY, NULL, 0);
 }
@@ -276,6 +301,13 @@ static bool within_quota(const Manager *m, const CmdClient *c, uint64_t len)
            (m->config.client_regions == 0 || regions < m->config.client_regions);
 }
 
+static void task_begin(const Manager *m, Task *t)
+{
+    t->give_up_ns = m->now_ns;
+    for (int i = 0; i < OPEN_DEADLINES; i++)
+        t->give_up_ns = time_add(t->give_up_ns, m->config.request_deadline_ns);
+}
+
 Task *cmd_open_task(Manager *m, CmdClient *c, Session *session, const WireRequest *request,
                     const OpOpen *open)
 {
@@ -285,9 +317,7 @@ Task *cmd_open_task(Manager *m, CmdClient *c, Session *session, const WireReques
     if (!t)
         return NULL;
     t->open = *open;
-    t->give_up_ns = m->now_ns;
-    for (int i = 0; i < OPEN_DEADLINES; i++)
-        t->give_up_ns = time_add(t->give_up_ns, m->config.request_deadline_ns);
+    task_begin(m, t);
     return t;
 }
 
@@ -306,6 +336,18 @@ static uint16_t open_admit(Manager *m, CmdClient *c, Session *session, const Wir
     return *ret_task ? STATUS_OK : STATUS_BUSY;
 }
 
+static bool may_be_kept(const OpOpen *open)
+{
+    return open->flags & REGION_RETAIN && !(open->flags & REGION_FRESH);
+}
+
+static void open_try(Manager *m, Task *t)
+{
+    Region *r = may_be_kept(&t->open) ? find_kept(m, t) : NULL;
+    if (!r || ask_reopen(m, t, r) != 0)
+        cmd_open_alloc(m, t);
+}
+
 void cmd_open(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
 {
     Task *t = NULL;
@@ -315,8 +357,68 @@ void cmd_open(Manager *m, CmdClient *c, Session *session, const WireRequest *req
         cmd_reply(m, &c->replies, session, request->id, request->op, status, NULL, 0);
         return;
     }
-    const bool may_be_kept = t->open.flags & REGION_RETAIN && !(t->open.flags & REGION_FRESH);
-    Region *r = may_be_kept ? find_kept(m, t) : NULL;
-    if (!r || ask_reopen(m, t, r) != 0)
-        cmd_open_alloc(m, t);
+    open_try(m, t);
+}
+
+/* ---- OPENs that wait for hosts -------------------------------------------------------------- */
+
+bool cmd_open_comes_early(const Manager *m, const CmdClient *c, const WireRequest *request)
+{
+    return request->op == OP_OPEN && hosts_come(m) && m->tasks.opens >= m->config.opens_max &&
+           !number_window_marked(&c->replies.seen, request->id);
+}
+
+void cmd_open_again(Manager *m, Task *t)
+{
+    if (!t->waits)
+        return;
+    t->waits = false;
+    m->tasks.waiting--;
+    t->evict = false;
+    memset(t->tried, 0, tried_bytes(m));
+    task_begin(m, t);
+    open_try(m, t);
+}
+
+/* What a host has kept is known when it has given its list. It could make room of that. */
+static bool host_helps(const Manager *m, const Host *h, const OpOpen *open)
+{
+    return (h->listed || !may_be_kept(open)) && cmd_host_chosen(m, h, open) &&
+           (h->hint.largest_free_bytes >= open->len || h->hint.evictable_bytes >= open->len);
+}
+
+void cmd_opens_take_up(Manager *m, const Host *h)
+{
+    if (m->tasks.waiting == 0)
+        return;
+    LIST_FOREACH(at, &m->tasks.all) {
+        Task *t = CONTAINER_OF(at, Task, of_manager);
+        if (t->waits && host_helps(m, h, &t->open))
+            cmd_open_again(m, t);
+    }
+}
+
+void cmd_opens_forget(Manager *m, CmdClient *c, uint64_t below)
+{
+    if (m->tasks.waiting == 0)
+        return;
+    LIST_FOREACH(at, &c->tasks) {
+        Task *t = CONTAINER_OF(at, Task, of_client);
+        if (t->waits && t->request < below)
+            cmd_task_destroy(m, t);
+    }
+}
+
+uint64_t cmd_opens_deadline(const Manager *m)
+{
+    return m->tasks.waiting > 0 ? time_add(m->start_ns, HOSTS_COME_NS) : TIME_NEVER;
+}
+
+void cmd_opens_expire(Manager *m)
+{
+    if (m->now_ns < cmd_opens_deadline(m))
+        return;
+    LIST_FOREACH(at, &m->tasks.all) {
+        cmd_open_again(m, CONTAINER_OF(at, Task, of_manager));
+    }
 }

@@ -27,13 +27,21 @@ Task *cmd_task_new(Manager *m, CmdClient *c, Session *session, const WireRequest
     return t;
 }
 
+void cmd_task_unreserve(Manager *m, Task *t)
+{
+    if (t->fresh)
+        m->tasks.reserved--;
+    cmd_region_free(m, t->fresh);
+    t->fresh = NULL;
+}
+
 void cmd_task_destroy(Manager *m, Task *t)
 {
     if (task_opens(t))
         m->tasks.opens--;
-    if (t->fresh)
-        m->tasks.reserved--;
-    cmd_region_free(m, t->fresh);
+    if (t->waits)
+        m->tasks.waiting--;
+    cmd_task_unreserve(m, t);
     list_remove(&t->of_client);
     list_remove(&t->of_manager);
     free(t);

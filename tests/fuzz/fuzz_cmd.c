@@ -487,6 +487,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                             .regions_max = 24,
                             .opens_max = 6};
     w.random = take_u16(&w.in);
+    config.number = w.random % 2 ? 7 : MANAGER_UNLEASED;
     make_sessions(&w);
     w.m = manager_new(&config, &env, &sink, &(Id128){{1}}, w.now_ns);
     if (!w.m)

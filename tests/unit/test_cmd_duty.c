@@ -117,14 +117,10 @@ TEST(duty__an_open_waits_for_the_first_host)
     Endpoint *e = endpoint_of(rig);
     FakeClient *c = client_new(rig);
     OpOpen open = open_of(1, 4 * KIB, 0);
-    uint8_t body[WIRE_BODY_MAX];
-    const size_t n = wire_open_encode(&open, body);
     duty(rig, e, 7);
-    const uint64_t id = rig_request(rig, &c->session, &c->ids, OP_OPEN, body, n);
+    const uint64_t id = client_open_send(rig, c, &open);
     assert_false(rig_answered(rig, &c->session, id));
     (void)imd_up(rig, 64 * KIB);
-    rig_again(rig, &c->session, id, id, OP_OPEN, body, n);
-    rig_pump(rig);
     assert_int_equal(rig_status(rig, &c->session, id), STATUS_OK);
     endpoint_free(e);
     rig_free(rig);
