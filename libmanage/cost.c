@@ -118,15 +118,15 @@ uint64_t cost_of(const Cost *cost, uint64_t bytes)
     if (k == COST_CLASSES)
         return 0;
     unsigned at = cost_class(bytes);
-    if (at == k && k + 1 < COST_CLASSES)
+    if (at == 0 && k == 0)
         return cost->classes[k].ns;
     if (at < k) {
         uint64_t ns = cost->classes[k].ns >> (k - at) / 2;
         return ((k - at) % 2 ? ns * 70 / 99 : ns) + 1; /* 1 / sqrt(2) */
     }
-    return (uint64_t)((double)cost->classes[k].ns * (double)bytes /
-                      (double)((uint64_t)COST_SMALLEST << k)) +
-           1;
+    uint64_t share =
+        (uint64_t)((double)cost->classes[k].ns * (double)bytes / (double)cost_class_bytes(k));
+    return share ? share : 1;
 }
 
 bool cost_known_since(const Cost *cost, uint64_t bytes, uint64_t since_ns)

@@ -315,6 +315,7 @@ TEST(cost__counts_as_of_a_whole_class)
         uint64_t bytes = cost_class_bytes(k), part = bytes * 3 / 4;
         cost_add(&cost, part, 1000 * part, 1);
         assert_int_equal(cost_of(&cost, bytes), 1000 * bytes);
+        assert_in_range(cost_of(&cost, part), 1000 * part, 1000 * part + 1); /* as it was */
     }
 }
 
