@@ -118,15 +118,17 @@ uint64_t cost_of(const Cost *cost, uint64_t bytes)
     if (k == COST_CLASSES)
         return 0;
     unsigned at = cost_class(bytes);
-    if (at == 0 && k == 0)
-        return cost->classes[k].ns;
-    if (at < k) {
-        uint64_t ns = cost->classes[k].ns >> (k - at) / 2;
-        return ((k - at) % 2 ? ns * 70 / 99 : ns) + 1; /* 1 / sqrt(2) */
+    uint64_t ns = cost->classes[k].ns;
+    if (at > k) { /* a class up to the last one is twice as large: sqrt(2) = 99 / 70 */
+        ns <<= (at - k) / 2;
+        ns = (at - k) % 2 ? ns * 99 / 70 : ns;
+    } else if (at < k) {
+        ns >>= (k - at) / 2;
+        ns = (k - at) % 2 ? ns * 70 / 99 : ns;
     }
-    uint64_t share =
-        (uint64_t)((double)cost->classes[k].ns * (double)bytes / (double)cost_class_bytes(k));
-    return share ? share : 1;
+    if (at > 0 && at >= k)
+        ns = (uint64_t)((double)ns * (double)bytes / (double)cost_class_bytes(at));
+    return ns ? ns : 1;
 }
 
 bool cost_known_since(const Cost *cost, uint64_t bytes, uint64_t since_ns)

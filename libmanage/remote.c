@@ -57,9 +57,7 @@ void remote_read_note(Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t
 {
     const Cost *remote = &r->ways->cost[COST_REMOTE];
     unsigned *looks = &r->ways->looks;
-    bool known = cost_of(remote, bytes) > 0;
-    if (known && !*looks &&
-        !cost_known_since(remote, bytes, remote_since(c, remote, bytes, now_ns))) {
+    if (!*looks && !cost_known_since(remote, bytes, remote_since(c, remote, bytes, now_ns))) {
         *looks = LOOKS;
         return;
     }

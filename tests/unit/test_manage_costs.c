@@ -319,6 +319,18 @@ TEST(cost__counts_as_of_a_whole_class)
     }
 }
 
+/* What takes as long for all sizes, and what takes as long for each byte, are both possible. */
+TEST(cost__of_other_sizes_lies_between)
+{
+    for (unsigned k = 1; k + 2 < COST_CLASSES; k++) {
+        Cost cost = {0};
+        cost_add(&cost, cost_class_bytes(k), 1000000, 1);
+        assert_in_range(cost_of(&cost, cost_class_bytes(k + 1)), 1400000, 1430000);
+        assert_in_range(cost_of(&cost, cost_class_bytes(k + 2)), 2000000, 2000001);
+        assert_in_range(cost_of(&cost, cost_class_bytes(k - 1)), 700000, 710000);
+    }
+}
+
 TEST(cost__follows_up_and_down)
 {
     Cost cost = {0};
@@ -363,6 +375,31 @@ TEST(small_clones__are_not_read_back)
     background(c);
     assert_int_equal(w.did[CACHE_CLONE], 2);
     assert_int_equal(w.probes, 0);
+    cache_free(c);
+}
+
+/* The first read of remote memory is short and late, and nothing else is known. What larger reads
+ * would take nobody can tell from that. */
+TEST(clones__are_not_given_up_for_a_late_first_answer)
+{
+    int rd;
+    CacheConfig cfg = config(8);
+    cfg.low_water_bytes = 2 * PIECE;
+    Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
+    w.file_ns = 400000;
+    w.remote_ns = 120000;
+    (void)do_read(c, rd, 60 * PIECE, PIECE);
+    assert_int_equal(do_sync(c, rd), 0); /* opens remote memory */
+    for (unsigned i = 0; i < 2; i++)     /* of a part of a block it has no more than the others */
+        assert_int_equal(do_write(c, rd, (50 + i) * PIECE, CACHE_BLOCK, 7), CACHE_BLOCK);
+    w.remote_ns = 250000;
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(do_read(c, rd, (50 + i) * PIECE, CACHE_BLOCK), CACHE_BLOCK);
+    w.remote_ns = 120000;
+    uint64_t before = stats(c).clones;
+    for (unsigned i = 0; i < 40; i++)
+        read_on(c, rd, i);
+    assert_true(stats(c).clones >= before + 24);
     cache_free(c);
 }
 
@@ -424,12 +461,13 @@ TEST(a_read__has_one_source)
         read_costing(c, rd, at, 8, large_file, large_remote);
         assert_int_equal(do_sync(c, rd), 0);
     }
-    read_costing(c, rd, 0, 8, large_file, large_remote);
-    read_costing(c, rd, 8, 1, small_file, small_remote);
+    for (unsigned i = 0; i < 12; i++) /* the first ones say little */
+        read_costing(c, rd, i % 2 * 8, 8, large_file, large_remote);
+    read_costing(c, rd, 16, 1, small_file, small_remote);
     for (unsigned i = 24; i < 32; i++)
         read_costing(c, rd, i, 1, small_file, small_remote);
     memset(w.did, 0, sizeof w.did);
-    read_costing(c, rd, 16, 1, small_file, small_remote);
+    read_costing(c, rd, 17, 1, small_file, small_remote);
     assert_int_equal(w.did[CACHE_READ_FILE], 1);
     memset(w.did, 0, sizeof w.did);
     read_costing(c, rd, 0, 8, large_file, large_remote);
