@@ -188,6 +188,11 @@ void fill_note_end(Cache *c, const CacheJob *job, const CacheResult *result, uin
         earn(c, job, result->ns);
 }
 
+void fill_found_held(Cache *c, const CacheJob *job, uint64_t ns)
+{
+    earn(c, job, ns);
+}
+
 void fill_asked(Cache *c, const CacheResult *result)
 {
     c->fill.ledger.spent_ns += result->ns;

@@ -6,10 +6,10 @@
  * after region of the file.
  *
  * The ledger decides how much (ledger.h). What reads take longer while a part is being read is
- * spent. A later read that finds there what a part has brought has earned the time that the file
- * would have taken longer. A part that fits between two reads of the drive costs nothing. Where the
- * program leaves no time, a part is as long as its reading takes no longer than a read of the
- * program's. */
+ * spent. A later read that finds there what a part has brought, or finds that the kernel has it in
+ * memory since then, has earned the time that the file would have taken longer. A part that fits
+ * between two reads of the drive costs nothing. Where the program leaves no time, a part is as long
+ * as its reading takes no longer than a read of the program's. */
 #ifndef DODO_LIBMANAGE_FILL_H
 #define DODO_LIBMANAGE_FILL_H
 
@@ -88,6 +88,8 @@ void fill_note_end(Cache *c, const CacheJob *job, const CacheResult *result, uin
 /* Was a part being read during that read? What it took then says nothing of what it usually takes.
  */
 bool fill_ran_beside(const Cache *c, const CacheJob *job, uint64_t now_ns);
+/* That read, which took @ns, found in the kernel's memory what it asked for. */
+void fill_found_held(Cache *c, const CacheJob *job, uint64_t ns);
 /* The program's thread has asked the kernel for a part. */
 void fill_asked(Cache *c, const CacheResult *result);
 /* A part's job is over. */

@@ -82,11 +82,13 @@ static void job_zero_tail(const CacheJob *job, uint64_t count)
     }
 }
 
-static void file_read_end(const Cache *c, const CacheJob *job, const CacheResult *result,
+static void file_read_end(Cache *c, const CacheJob *job, const CacheResult *result,
                           uint64_t now_ns)
 {
     Region *r = job->region;
     bool held = job->held && file_held_note(c, r, job->len, result->ns);
+    if (held)
+        fill_found_held(c, job, result->ns);
     if (!job->held)
         file_kept_note(c, r, job->offset, job->len, result->ns);
     if (!fill_ran_beside(c, job, now_ns))

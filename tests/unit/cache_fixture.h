@@ -26,6 +26,7 @@ static struct {
     bool no_part;       /* nothing of it comes */
     uint64_t fill_most; /* the longest job that brought some of one */
     uint64_t ask_ns;    /* what it takes to ask the kernel for it */
+    bool kernel_says;   /* what it has of the file, for caches made from now on: */
     uint64_t held_to;   /* so much of the file the kernel has in memory, */
     unsigned asked;     /* and was asked for that so often; */
     uint64_t held_ns;   /* what it takes then; 0: 1.5 us */
@@ -224,6 +225,7 @@ FIXTURE Cache *make(const CacheConfig *cfg, unsigned flags, int *ret_rd)
 {
     Cache *c = cache_new(cfg, &(CacheHooks){.lock = cache_locked,
                                             .unlock = cache_unlocked,
+                                            .file_held = w.kernel_says ? file_held : NULL,
                                             .file_id = file_place,
                                             .file_release = released});
     assert_non_null(c);

@@ -103,6 +103,7 @@ static Cache *make_expensive(unsigned pieces, int *ret_rd)
 {
     CacheConfig cfg = config(pieces);
     cfg.extent_bytes = M;
+    w.kernel_says = true;
     Cache *c = make(&cfg, 0, ret_rd);
     for (unsigned i = 0; i < BYTES; i++)
         w.file[i] = (uint8_t)(1 + i / CACHE_BLOCK);
@@ -210,6 +211,25 @@ TEST(part__what_it_brought_is_read_and_earns)
     remote = stats(c).remote_hits;
     assert_reads(c, rd, 22); /* once more: it would be there without, too */
     assert_int_equal(stats(c).remote_hits, remote + 1);
+    assert_int_equal(stats(c).extent_earned_ns, earned);
+    cache_free(c);
+}
+
+/* The kernel keeps what it has read for a part, and gives it to the program itself. */
+TEST(part__what_the_kernel_has_of_it_earns)
+{
+    int rd;
+    Cache *c = make_paid(2, &rd);
+    assert_reads(c, rd, 19);
+    uint64_t earned = stats(c).extent_earned_ns, remote = stats(c).remote_hits;
+    w.held_to = 40 * PIECE;
+    assert_reads(c, rd, 22);
+    assert_reads(c, rd, 25);
+    assert_int_equal(stats(c).remote_hits, remote);
+    assert_in_range(stats(c).extent_earned_ns - earned, 2 * 7 * MS, 2 * 8 * MS);
+    earned = stats(c).extent_earned_ns;
+    assert_reads(c, rd, 22); /* once more */
+    assert_reads(c, rd, 35); /* no part has brought it */
     assert_int_equal(stats(c).extent_earned_ns, earned);
     cache_free(c);
 }
