@@ -119,15 +119,12 @@ uint64_t cost_of(const Cost *cost, uint64_t bytes)
         return 0;
     unsigned at = cost_class(bytes);
     uint64_t ns = cost->classes[k].ns;
-    if (at > k) { /* a class up to the last one is twice as large: sqrt(2) = 99 / 70 */
-        ns <<= (at - k) / 2;
-        ns = (at - k) % 2 ? ns * 99 / 70 : ns;
-    } else if (at < k) {
+    if (at < k) {
         ns >>= (k - at) / 2;
-        ns = (k - at) % 2 ? ns * 70 / 99 : ns;
+        ns = (k - at) % 2 ? ns * 70 / 99 : ns; /* 1 / sqrt(2) */
+    } else if (at > 0) {
+        ns = (uint64_t)((double)ns * (double)bytes / (double)cost_class_bytes(k));
     }
-    if (at > 0 && at >= k)
-        ns = (uint64_t)((double)ns * (double)bytes / (double)cost_class_bytes(at));
     return ns ? ns : 1;
 }
 
