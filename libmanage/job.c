@@ -82,8 +82,7 @@ static void job_zero_tail(const CacheJob *job, uint64_t count)
     }
 }
 
-static void file_read_end(Cache *c, const CacheJob *job, const CacheResult *result,
-                          uint64_t now_ns)
+static void file_read_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns)
 {
     Region *r = job->region;
     bool held = job->held && file_held_note(c, r, job->len, result->ns);
