@@ -79,7 +79,7 @@ one() {
   rm -rf "$work/tmp"
   mkdir "$work/tmp"
   # shellcheck disable=SC2016 # for the inner shell
-  OUT=$work/tmp on client timeout "$patience" "$@" bash -c 'cd "$0" && eval "$1"' "$dir" "${programs[$number]}" \
+  OUT=$work/tmp on client "$root/tests/net/in_time.py" "$patience" "$@" bash -c 'cd "$0" && eval "$1"' "$dir" "${programs[$number]}" \
     >"$work/out/$way" 2>"$work/out/$way.err" </dev/null || status=$?
   echo "status $status" >>"$work/out/$way"
 }
