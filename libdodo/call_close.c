@@ -70,8 +70,11 @@ static void close_wait(Call *call)
     bool guest = r->sharing.guest;
     client_unlock(c);
     call->need = busy ? NEED_BLOCKED : NEED_NETWORK;
-    if (busy)
+    if (busy) {
+        if (c->stopped) /* whose call that is may have ended, as the background has: nothing goes */
+            call_finish(call, -1, EINVAL, "the process ends");
         return;
+    }
     if (!active)
         close_reclaimed(call, "the region had been reclaimed already");
     else if (guest) {
