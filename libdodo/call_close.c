@@ -60,7 +60,9 @@ static void close_reclaimed(Call *call, const char *reason)
         close_end(call, -1, EINVAL, reason);
 }
 
-/* Calls in progress on the region end by their deadlines; then the close goes on. */
+/* Calls in progress on the region end by their deadlines; then the close goes on. When the process
+ * ends, the thread of such a call may have ended before it, as the background has: the close ends
+ * without it, and the region stays, as other threads' calls may go on. */
 static void close_wait(Call *call)
 {
     Client *c = call->channel->client;
@@ -71,7 +73,7 @@ static void close_wait(Call *call)
     client_unlock(c);
     call->need = busy ? NEED_BLOCKED : NEED_NETWORK;
     if (busy) {
-        if (c->stopped) /* whose call that is may have ended, as the background has: nothing goes */
+        if (c->stopped)
             call_finish(call, -1, EINVAL, "the process ends");
         return;
     }

@@ -44,11 +44,11 @@ void cost_add_beside(Cost *cost, const Cost *rival, uint64_t bytes, uint64_t ns,
                      uint64_t fresh_ns);
 uint64_t cost_again(const Cost *cost, uint64_t bytes); /* the nearest class's again_ns */
 unsigned cost_looks(const Cost *cost, uint64_t bytes); /* ... looks */
-/* [ns]; 0: nothing of the kind was measured. It comes from the nearest class that was measured. One
- * of that class, and a larger one, take as long for each byte. (Reads in order, which are large,
- * are not to be drawn to remote memory by what small ones took.) One of a smaller class may take as
- * long (if positioning is everything) or its share (if moving the bytes is everything): the
- * geometric mean of both is taken. */
+/* [ns]; 0: nothing of the kind was measured. It comes from the nearest class that was measured. A
+ * transfer of that class takes as long for each byte, and so does a larger one: less would draw
+ * large reads, which are in order, to remote memory because small ones were quick there. A smaller
+ * one may take as long (if positioning is everything) or its share (if moving the bytes is
+ * everything): the geometric mean of both is taken. */
 uint64_t cost_of(const Cost *cost, uint64_t bytes);
 /* Was the nearest class measured since @since_ns? */
 bool cost_known_since(const Cost *cost, uint64_t bytes, uint64_t since_ns);

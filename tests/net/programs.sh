@@ -5,7 +5,10 @@
 . "$(dirname "$0")/lib.sh"
 
 mounted=yes
-[ -w /dev/fuse ] || mounted=no
+[ -w /dev/fuse ] || {
+  mounted=no
+  told "/dev/fuse cannot be used here: nothing is tried below a mount"
+}
 manager_silence=120s host_dead=120s client_dead=120s grace=120s # only hosts die
 cluster 2
 data=$work/data mnt=$work/mnt
@@ -100,6 +103,7 @@ beside_death() {
   proc_kill "$victim"
   wait $!
 }
+# try_run [beside_death], try_mount [beside_death]
 try_run() {
   "$@" by_run
   same run "$number"
@@ -139,4 +143,4 @@ if [ "$mounted" = yes ]; then
   proc_signal mount TERM
   proc_wait mount || fail "dodo mount ended with status $?"
 fi
-told "${#programs[@]} programs and pipelines, the same each plainly, by dodo run and below a mount ($mounted); ${#left_out[@]} left out, not installed: ${left_out[*]}"
+told "${#programs[@]} programs and pipelines, the same each in all ways; ${#left_out[@]} left out, not installed: ${left_out[*]}"

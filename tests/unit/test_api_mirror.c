@@ -128,7 +128,7 @@ TEST_WITH(key_mirrors_all_regions, set_up_by_key, tear_down)
 {
     int rd = opened(0);
     assert_int_equal(stat_of(rd).flags, DODO_MIRROR);
-    /* An opening does not wait for the second copy. */
+    /* An opening does not wait for a second copy that is late. */
     for (int64_t until = now_ms() + CLUSTER_PATIENCE_MS; stat_of(rd).copies < 2;)
         assert_true(now_ms() < until);
     assert_int_equal(dodo_mclose(rd), 0);

@@ -219,14 +219,22 @@ CASE(offer__of_a_fallback_region_without_memory)
     assert_reads_file(rd, 0, 0, LEN);
 }
 
+/* A region of which an offer is under way. */
+static int offering(Call *giver)
+{
+    static struct iovec all;
+    int rd = open_at(LEN, 0, 0);
+    all = (struct iovec){w.file, LEN};
+    call_offerv_start(giver, w.channels[1], rd, 0, &all, 1, w.now);
+    channel_step(w.channels[1], w.now);
+    return rd;
+}
+
 /* The process is in exit(), and the thread whose call that was runs no more. */
 CASE(offer__close_waits_for_nobody_at_the_end)
 {
     Call giver, closer;
-    struct iovec one = {w.file, LEN};
-    int rd = open_at(LEN, 0, 0);
-    call_offerv_start(&giver, w.channels[1], rd, 0, &one, 1, w.now);
-    channel_step(w.channels[1], w.now);
+    int rd = offering(&giver);
     client_stop(w.client, w.now);
     call_close_start(&closer, w.channels[2], rd, w.now);
     channel_step(w.channels[2], w.now);
@@ -238,10 +246,7 @@ CASE(offer__close_waits_for_nobody_at_the_end)
 CASE(offer__close_waits)
 {
     Call giver, closer;
-    struct iovec one = {w.file, LEN};
-    int rd = open_at(LEN, 0, 0);
-    call_offerv_start(&giver, w.channels[1], rd, 0, &one, 1, w.now);
-    channel_step(w.channels[1], w.now);
+    int rd = offering(&giver);
     call_close_start(&closer, w.channels[2], rd, w.now);
     channel_step(w.channels[2], w.now);
     assert_int_equal(closer.need, NEED_BLOCKED);
