@@ -199,6 +199,7 @@ ssize_t dodo_mfillv(int rd, const struct iovec *iov, int iovcnt, off_t offset)
     Entry e;
     if (!begin(&e))
         return fail(&e, ENOMEM, no_region);
+    e.link->patient = true;
     call_offerv_start(&e.call, e.link->channel, rd, offset, iov, iovcnt, os_now_ns());
     return finish(&e);
 }
@@ -208,6 +209,7 @@ ssize_t dodo_mfill_file(int rd, uint64_t from, uint64_t to)
     Entry e;
     if (!begin(&e))
         return fail(&e, ENOMEM, no_region);
+    e.link->patient = true;
     call_fill_start(&e.call, e.link->channel, rd, from, to, os_now_ns());
     return finish(&e);
 }
@@ -246,6 +248,7 @@ void dodo_each(DodoEach *each, unsigned count, void (*over)(void *ctx, unsigned 
         leave(&e, false);
         return;
     }
+    e.link->patient = true;
     for (unsigned i = 0; i < count; i++)
         each_start(&calls[i], e.link->channel, &each[i]);
     for (unsigned i = 0; i < count; i++) {

@@ -250,14 +250,15 @@ void link_await(Link *link, uint64_t deadline_ns)
     }
     const uint64_t start = os_now_ns();
     enum PollingEnd end = POLLING_NONE;
-    if (polling_try(&link->trial))
+    if (!link->patient && polling_try(&link->trial))
         end = polling_for(&link->polling, deadline_ns, look, link);
     if (end != POLLING_FOUND) {
         polling_wait_begin();
         sleep_for_answer(link, deadline_ns);
         polling_wait_end();
     }
-    polling_waited(&link->trial, end != POLLING_NONE, os_now_ns() - start);
+    if (!link->patient)
+        polling_waited(&link->trial, end != POLLING_NONE, os_now_ns() - start);
 }
 
 void link_alarm(Link *link, uint64_t deadline_ns)

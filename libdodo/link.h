@@ -35,7 +35,8 @@ typedef struct Link {
     uint64_t rings_ns; /* when it rings, or rang; 0: never set */
     Polling polling;
     PollingTrial trial;
-    bool sent; /* since its last step */
+    bool sent;    /* since its last step */
+    bool patient; /* nobody waits for what its calls ask for: it does not poll */
     uint64_t doze_from_ns;
     BurstScratch scratch;
 } Link;

@@ -83,6 +83,7 @@ static void link_return(Runtime *rt, Link *link)
 void runtime_link_give(Runtime *rt, Link *link)
 {
     gate_leave();
+    link->patient = false;
     link_return(rt, link);
 }
 

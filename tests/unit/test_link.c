@@ -71,6 +71,18 @@ CASE(link_doze__not_soon_after_one_that_was_too_long)
     assert_false(link_may_doze(the_link, os_now_ns()));
 }
 
+/* Who polls, measures whether that pays. Where nobody waits for the answer it would only cost. */
+CASE(link_await__does_not_poll_for_what_nobody_waits_for)
+{
+    for (unsigned patient = 0; patient < 2; patient++) {
+        unsigned waits = the_link->trial.waits;
+        polling_init(&the_link->polling, NS_PER_MS);
+        the_link->patient = patient;
+        link_await(the_link, os_now_ns() + NS_PER_MS);
+        assert_int_equal(the_link->trial.waits - waits, patient ? 0 : 1);
+    }
+}
+
 /* The timer of a wait that ended early rings during the next: that one goes on. */
 CASE(link_wait__an_earlier_waits_timer_does_not_end_it)
 {
