@@ -11,7 +11,9 @@
 
 #include "base/env.h"
 
-uint64_t os_now_ns(void);                 /* CLOCK_MONOTONIC */
+uint64_t os_now_ns(void); /* CLOCK_MONOTONIC */
+/* What the calling thread has had of the processors. */
+uint64_t os_thread_cpu_ns(void);
 int os_random_try(void *buf, size_t len); /* getrandom(2), whole: 0, -errno */
 /* The same; aborts where the kernel refuses it. For daemons and tools: never in a user's program.
  */

@@ -41,7 +41,7 @@ bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns)
     reclaim_unstick(c, now_ns);
     bool taken = remotes_take(c, job, now_ns) || recall_take(c, job, now_ns) ||
                  reclaim_take(c, job, now_ns) || ahead_take(c, job, now_ns) ||
-                 fill_take(c, job, now_ns) ||
+                 keep_take(c, job, now_ns) || fill_take(c, job, now_ns) ||
                  remotes_take(c, job, now_ns); /* which a fill has just asked for */
     c->background_idle = true; /* later work wakes a thread again, perhaps another one */
     cache_unlock(c);
@@ -62,8 +62,9 @@ static bool may_have_company(const Cache *c, const CacheJob *first, uint64_t now
 bool cache_background_more(Cache *c, const CacheJob *first, CacheJob *job, uint64_t now_ns)
 {
     cache_enter(c);
-    bool taken = may_have_company(c, first, now_ns) &&
-                 (reclaim_more(c, job, now_ns) || ahead_take(c, job, now_ns));
+    bool taken =
+        may_have_company(c, first, now_ns) &&
+        (reclaim_more(c, job, now_ns) || ahead_take(c, job, now_ns) || keep_more(c, job, now_ns));
     cache_unlock(c);
     return taken;
 }

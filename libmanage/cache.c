@@ -47,6 +47,7 @@ Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
     list_init(&c->regions);
     list_init(&c->ahead);
     list_init(&c->claimed);
+    list_init(&c->keep.due);
     list_init(&c->ways);
     list_init(&c->traces);
     c->dir.limit_bytes = config->limit_bytes;
@@ -236,7 +237,7 @@ unsigned cache_turns(Cache *c)
 }
 
 typedef struct Sums {
-    uint64_t pieces, used, dirty, ahead, known, known_bytes;
+    uint64_t pieces, used, dirty, ahead, known, known_bytes, due;
     unsigned stuck, wanted, closing;
 } Sums;
 
@@ -247,6 +248,7 @@ static bool piece_check(const Cache *c, const Region *r, const Piece *p, uint64_
     s->dirty += p->dirty ? p->len : 0;
     s->ahead += p->ahead ? p->len : 0;
     s->known += p->known;
+    s->due += !list_empty(&p->keep_link);
     s->known_bytes += p->known ? p->len : 0;
     s->stuck += p->stuck;
     return p->region == r && p->index == index && p->len == piece_len(c, r, index) &&
@@ -313,7 +315,8 @@ bool cache_check(Cache *c)
     good = good && s.used == c->used_bytes && s.used + buffers_kept(c) <= c->cfg.limit_bytes &&
            s.dirty == c->dirty_bytes && s.ahead == c->ahead_bytes && s.known == c->dir.entries &&
            s.known_bytes == c->dir.bytes && s.stuck == c->stuck && s.wanted == c->remotes_wanted &&
-           s.closing == c->remotes_closing && ways_check(c, s.pieces) && traces_check(c);
+           s.closing == c->remotes_closing && s.due == c->keep.due_count &&
+           ways_check(c, s.pieces) && traces_check(c);
     cache_unlock(c);
     return good;
 }

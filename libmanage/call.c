@@ -222,6 +222,8 @@ static void read_over(Cache *c, CacheCall *call, int error, uint64_t now_ns)
         c->stats.remote_hits++;
     else
         c->stats.local_hits++;
+    if (call->from_disk)
+        keep_wake(c);
     c->stats.bypasses += call->past_cache;
     c->stats.local_bytes += bytes - call->far_bytes;
     if (!call->from_kernel) /* its memory is the kernel's in any case */

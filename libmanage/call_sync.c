@@ -141,19 +141,6 @@ static bool open_remote(Cache *c, CacheCall *call, uint64_t now_ns)
     return false;
 }
 
-/* The next piece from *@at on, an index here; NULL: there is none, or no remote memory. */
-static Piece *piece_next(const Region *r, uint64_t *at)
-{
-    for (; r->remote_state == REMOTE_OPEN && *at < r->leaf_count * LEAF_PIECES; (*at)++) {
-        Piece *p = piece_find(r, *at);
-        if (!r->leaves[*at / LEAF_PIECES])
-            *at |= LEAF_PIECES - 1;
-        else if (p && !p->writer && !p->direct)
-            return p;
-    }
-    return NULL;
-}
-
 /* True: the call copies from @p on. */
 static bool clone_begin(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
 {
@@ -176,28 +163,6 @@ static bool clone_all(Cache *c, CacheCall *call, uint64_t now_ns)
     return true;
 }
 
-/* Copying for the next run takes no more of this one than a small part of what its reads took. */
-static bool keep_covers(const Cache *c, const Piece *p)
-{
-    const Ledger l = {.percent = c->cfg.spend_percent,
-                      .reads_ns = c->fill.ledger.reads_ns,
-                      .spent_ns = c->kept_ns};
-    return ledger_covers(&l, clone_ns(p->region, p->len));
-}
-
-/* The next piece of a region that is retained and is not in remote memory; NULL: there is none, or
- * too little time for it. */
-static Piece *keep_next(const Cache *c, const Region *r, uint64_t *at, uint64_t now_ns)
-{
-    const unsigned kept = DODO_RETAIN | DODO_RDONLY;
-    Piece *p = NULL;
-    if ((r->flags & kept) != kept)
-        return NULL;
-    while ((p = piece_next(r, at)) && (piece_no_clone(p) || !clone_is_due(c, p, now_ns)))
-        (*at)++;
-    return p && keep_covers(c, p) ? p : NULL;
-}
-
 /* A region that is retained is closed: what is here is in remote memory for the next run, too. */
 static bool keep(Cache *c, CacheCall *call, uint64_t now_ns)
 {
@@ -205,29 +170,6 @@ static bool keep(Cache *c, CacheCall *call, uint64_t now_ns)
         if (clone_begin(c, call, p, now_ns))
             return false;
     return true;
-}
-
-/* While nobody knows what a copy takes, one shows it. */
-static bool may_keep(const Cache *c, const Region *r)
-{
-    return r && !r->closing && (clone_ns(r, c->cfg.piece_bytes) > 0 || !c->keeping);
-}
-
-bool cache_keep_take(Cache *c, int rd, uint64_t *at, CacheJob *job, uint64_t now_ns)
-{
-    cache_enter(c);
-    Region *r = region_find(c, rd);
-    bool taken = false, may = may_keep(c, r);
-    for (Piece *p; may && !taken && (p = keep_next(c, r, at, now_ns)); (*at)++)
-        taken = clone_out(c, job, p, PIECES_BESIDE, false, now_ns);
-    if (taken) {
-        c->keeping++;
-        job->keeps = true;
-        job->keeps_ns = clone_ns(r, job->len);
-        c->kept_ns += job->keeps_ns;
-    }
-    cache_unlock(c);
-    return taken;
 }
 
 static void remote_close_begin(Cache *c, CacheCall *call, uint64_t now_ns)
@@ -364,7 +306,7 @@ void sync_done(Cache *c, CacheCall *call, int error, const CacheResult *result)
     if (of_file && error < 0)
         call->failed = -error;
     if (call->job.kind == CACHE_CLONE && call->kind != CALL_SYNC)
-        c->kept_ns += result->ns;
+        c->keep.spent_ns += result->ns;
     if (call->job.kind == CACHE_CLONE && (uint64_t)result->count < call->job.len)
         call->at = call->job.first + call->job.pieces; /* not again and again */
     if (call->job.kind == CACHE_OPEN_REMOTE || call->job.kind == CACHE_CLOSE_REMOTE)

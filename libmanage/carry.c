@@ -123,7 +123,7 @@ static void recall(const CacheJob *j, CacheResult *r)
 
 void job_carry_out(const CacheJob *j, CacheResult *r)
 {
-    uint64_t start = os_now_ns();
+    uint64_t start = os_now_ns(), cpu_ns = j->kind == CACHE_CLONE ? os_thread_cpu_ns() : 0;
     *r = (CacheResult){.remote = -1};
     switch ((enum CacheJobKind)j->kind) {
     case CACHE_READ_FILE:
@@ -168,6 +168,7 @@ void job_carry_out(const CacheJob *j, CacheResult *r)
         break;
     }
     r->ns = os_now_ns() - start;
+    r->cpu_ns = j->kind == CACHE_CLONE ? os_thread_cpu_ns() - cpu_ns : 0;
     if (j->probe && r->count == (ssize_t)j->len)
         probe(j, r);
 }
@@ -178,7 +179,7 @@ _Static_assert((int)CACHE_BESIDE <= (int)DODO_EACH_MAX, "libdodo makes as many c
 
 typedef struct Beside {
     DodoEach each[CACHE_BESIDE];
-    uint64_t last_ns; /* when the one before was over */
+    uint64_t last_ns, last_cpu_ns; /* when the one before was over */
     JobOver *over;
     void *ctx;
 } Beside;
@@ -187,20 +188,23 @@ static void beside_over(void *ctx, unsigned i)
 {
     Beside *b = ctx;
     const DodoEach *each = &b->each[i];
-    uint64_t now_ns = os_now_ns();
+    uint64_t now_ns = os_now_ns(), cpu_ns = os_thread_cpu_ns();
     CacheResult result = {.count = each->result,
                           .remote_error = each->result < 0 ? each->error : 0,
                           .remote = -1,
                           .beside = true,
-                          .ns = now_ns - b->last_ns};
+                          .ns = now_ns - b->last_ns,
+                          .cpu_ns = cpu_ns - b->last_cpu_ns};
     b->last_ns = now_ns;
+    b->last_cpu_ns = cpu_ns;
     b->over(b->ctx, i, &result);
 }
 
 void job_carry_out_beside(const CacheJob *jobs, const struct iovec *copies, unsigned count,
                           JobOver *over, void *ctx)
 {
-    Beside b = {.last_ns = os_now_ns(), .over = over, .ctx = ctx};
+    Beside b = {
+        .last_ns = os_now_ns(), .last_cpu_ns = os_thread_cpu_ns(), .over = over, .ctx = ctx};
     for (unsigned i = 0; i < count; i++) {
         const CacheJob *j = &jobs[i];
         bool copied = copies[i].iov_base;

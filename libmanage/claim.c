@@ -90,6 +90,8 @@ bool evict(Cache *c, Piece *p)
         piece_claim_note(c, p);
         return false;
     }
+    /* It would have been copied now: that it was before has cost nothing more. */
+    c->keep.spent_ns = sub_u64(c->keep.spent_ns, p->kept_ns);
     c->stats.evictions++;
     c->stats.eviction_bytes += p->len;
     piece_drop(c, p);

@@ -166,8 +166,8 @@ struct CacheJob {
     struct Region *region;
     uint64_t first, pieces; /* of the region; 0: the caller's buffer */
     uint64_t start_ns, sync_failures;
-    bool keeps;              /* a copy for the next run, */
-    uint64_t keeps_ns;       /* which was to take so long */
+    bool keeps, waited;      /* a copy for the next run; the program waits for it, */
+    uint64_t keeps_ns;       /* and it was to take so long */
     uint64_t fill_busy_ns;   /* noted: how long parts were being read when it began (fill.h) */
     bool evict, ahead, held; /* held: by the kernel */
     bool noted, drive; /* of a call, and it says what fills cost; it reads an expensive file */
@@ -190,6 +190,7 @@ typedef struct CacheResult {
     size_t ranges_count;
     bool beside;      /* other jobs were carried out beside it: what a read took says little */
     uint64_t ns;      /* how long it took */
+    uint64_t cpu_ns;  /* CLONE: the thread's processor time for it; 0: not measured */
     uint64_t read_ns; /* a probe's reading; 0: there was none */
 } CacheResult;
 

@@ -76,6 +76,7 @@ typedef struct Piece {
     ListNode sync_link;        /* region->unsynced */
     ListNode ahead_link;       /* cache->ahead: fetched, not asked for yet; by age */
     ListNode claimed_link;     /* cache->claimed */
+    ListNode keep_link;        /* cache->keep.due */
     ListNode file_link;        /* region->ways->pieces */
     struct Region *region;
     Leaf *leaf;
@@ -85,6 +86,7 @@ typedef struct Piece {
     uint32_t stream;            /* ahead: for that one */
     uint32_t read_bytes;        /* length of the reads that brought it here; 0: none did */
     bool in_order;              /* ... which followed each other */
+    uint32_t kept_ns;           /* what copying it for the next run took; part of keep.spent_ns */
     uint64_t valid, dirty;      /* maps of blocks; dirty ones are valid */
     uint64_t from_remote;       /* valid ones that remote memory gave: never written to the file */
     uint64_t unsynced, syncing; /* written to the file: not synced yet, or just being so */
@@ -156,6 +158,15 @@ typedef struct Stream {
     uint64_t used;     /* when, in reads of all */
 } Stream;
 
+/* Copies for the next run, of pieces that need not leave (keep.c). */
+typedef struct Keep {
+    ListNode due; /* pieces of retained regions that were not looked at, the longest here first */
+    unsigned due_count;
+    unsigned jobs; /* under way */
+    uint64_t spent_ns;
+    uint64_t each_ns; /* what a job takes of the program's processors, on average; 0: unknown */
+} Keep;
+
 struct Cache {
     /* What a hit looks at, side by side: between two reads a program's data takes the caches. */
     unsigned piece_shift; /* the logarithm of a piece's size */
@@ -216,8 +227,7 @@ struct Cache {
     ListNode traces; /* the latest opened first */
     unsigned traces_count, traces_asking;
     uint64_t trace_bytes; /* of their lists */
-    uint64_t kept_ns;     /* what copies for the next run took at the end of this one */
-    unsigned keeping;     /* jobs that make them */
+    Keep keep;
     struct manage_stats stats;
     uint64_t local_saved_ns, remote_saved_ns, valued_reads;
     uint64_t told; /* of what was counted, when that was last asked for: it only grows */
@@ -315,6 +325,18 @@ uint64_t remote_held(const Cache *c, const Region *r, uint64_t index); /* as a m
 bool remote_holds_at(const Cache *c, const Region *r, uint64_t offset);
 /* The map of what was brought of the piece unasked; NULL: none. */
 uint64_t *brought_map(const Region *r, uint64_t index);
+
+/* The next piece that is not being written, from @*at on, an index; NULL: none, or the region has
+ * no remote memory. */
+Piece *piece_next(const Region *r, uint64_t *at);
+/* May the next run find it in remote memory? Nobody may write the file through the region. */
+static inline bool region_is_kept(const Region *r)
+{
+    const unsigned kept = DODO_RETAIN | DODO_RDONLY;
+    return (r->flags & kept) == kept;
+}
+/* No copy of it is due for the next run any more. */
+void piece_keep_over(Cache *c, Piece *p);
 
 /* Asks for huge pages for what the pieces are in. */
 void collapse_begin(Cache *c);
@@ -446,6 +468,21 @@ void reclaim_unstick(Cache *c, uint64_t now_ns);
 
 /* Is the clean piece worth a copy in remote memory, which is open? */
 bool clone_is_due(const Cache *c, const Piece *p, uint64_t now_ns);
+/* How much of the clone of @p is to be read back, to see what remote memory costs: as much as is
+ * read at a time. 0: that is known, or the clone is far shorter and says too little. */
+uint64_t probe_len(const Cache *c, const CacheJob *job, const Piece *p, uint64_t now_ns);
+
+/* ---- keep.c --------------------------------------------------------------------------------- */
+
+/* The background's job that copies pieces for the next run, if enough of them are due. */
+bool keep_take(Cache *c, CacheJob *job, uint64_t now_ns);
+/* One more, beside those that are under way. */
+bool keep_more(Cache *c, CacheJob *job, uint64_t now_ns);
+/* The program has read from a file: is there something to copy? */
+void keep_wake(Cache *c);
+/* The next piece of a region that is retained and is not in remote memory; NULL: there is none, or
+ * too little time for it. */
+Piece *keep_next(const Cache *c, const Region *r, uint64_t *at, uint64_t now_ns);
 
 /* ---- fetch.c -------------------------------------------------------------------------------- */
 

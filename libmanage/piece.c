@@ -25,6 +25,18 @@ uint64_t *remote_map_make(const Cache *c, Region *r, uint64_t index)
     return leaf ? &leaf->remote[index % LEAF_PIECES] : NULL;
 }
 
+Piece *piece_next(const Region *r, uint64_t *at)
+{
+    for (; r->remote_state == REMOTE_OPEN && *at < r->leaf_count * LEAF_PIECES; (*at)++) {
+        Piece *p = piece_find(r, *at);
+        if (!r->leaves[*at / LEAF_PIECES])
+            *at |= LEAF_PIECES - 1;
+        else if (p && !p->writer && !p->direct)
+            return p;
+    }
+    return NULL;
+}
+
 /* ---- their memory --------------------------------------------------------------------------- */
 
 /* The buffers of whole pieces that left are kept for those to come, while there is any piece. As
@@ -93,6 +105,7 @@ Piece *piece_new(Cache *c, Region *r, uint64_t index)
     list_init(&p->sync_link);
     list_init(&p->ahead_link);
     list_init(&p->claimed_link);
+    list_init(&p->keep_link);
     list_push_back(&r->ways->pieces, &p->file_link);
     leaf->pieces[index % LEAF_PIECES] = p;
     leaf->data[index % LEAF_PIECES] = p->data;
@@ -128,6 +141,21 @@ static void directory_add(Cache *c, Piece *p)
     c->dir.newest = &p->entry;
     c->dir.entries++;
     c->dir.bytes += p->len;
+}
+
+/* What was read is due to be copied for the next run. */
+static void keep_begin(Cache *c, Piece *p)
+{
+    if (!c->cfg.remote || !region_is_kept(p->region))
+        return;
+    list_push_back(&c->keep.due, &p->keep_link);
+    c->keep.due_count++;
+}
+
+void piece_keep_over(Cache *c, Piece *p)
+{
+    c->keep.due_count -= !list_empty(&p->keep_link);
+    list_remove(&p->keep_link);
 }
 
 static void directory_remove(Cache *c, Piece *p)
@@ -172,6 +200,7 @@ void piece_drop(Cache *c, Piece *p)
     if (p->known)
         directory_remove(c, p);
     list_remove(&p->claimed_link);
+    piece_keep_over(c, p);
     list_remove(&p->file_link);
     p->leaf->pieces[p->index % LEAF_PIECES] = NULL;
     uint8_t *data = p->data;
@@ -216,8 +245,10 @@ void piece_use(Cache *c, Piece *p, bool writing)
     if (p->ahead)
         c->stats.readahead_used++;
     ahead_end(c, p);
-    if (!p->known)
+    if (!p->known) {
         directory_add(c, p);
+        keep_begin(c, p);
+    }
     p->entry.uses++;
     p->entry.last_use = ++c->uses;
     (writing ? c->policy->write : c->policy->read)(c->policy_self, &p->entry);

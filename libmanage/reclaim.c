@@ -159,8 +159,7 @@ static uint64_t pieces_together(const Cache *c, const Piece *p, enum Plan plan, 
     return look ? min_u64((bytes + piece - 1) / piece, PIECES_TOGETHER) : PIECES_TOGETHER;
 }
 
-/* As much as is read at a time; where the clone is far shorter it says too little. */
-static uint64_t probe_len(const Cache *c, const CacheJob *job, const Piece *p, uint64_t now_ns)
+uint64_t probe_len(const Cache *c, const CacheJob *job, const Piece *p, uint64_t now_ns)
 {
     uint64_t bytes = max_u64(p->len, p->read_bytes);
     bool due = job->kind == CACHE_CLONE && job->len * 2 >= bytes;

@@ -21,7 +21,7 @@ static struct {
     uint8_t file[BYTES], remote[BYTES], buf[BYTES];
     int write_error, sync_error, read_error;
     bool no_memory, lost;
-    uint64_t file_ns, remote_ns, clone_ns /* 0: as remote_ns */, now_ns;
+    uint64_t file_ns, remote_ns, clone_ns /* 0: as remote_ns */, clone_cpu_ns, now_ns;
     uint64_t part_ns;   /* what a part takes that is filled */
     bool no_part;       /* nothing of it comes */
     uint64_t fill_most; /* the longest job that brought some of one */
@@ -102,6 +102,7 @@ FIXTURE CacheResult carry_out(const CacheJob *job)
         result.ns = w.part_ns;
         w.fill_most = w.fill_most > job->len ? w.fill_most : job->len;
     }
+    result.cpu_ns = job->kind == CACHE_CLONE ? w.clone_cpu_ns : 0;
     if (job->kind == CACHE_CLONE)
         result.ns = w.clone_ns ? w.clone_ns : w.remote_ns;
     if (job->kind == CACHE_RECALL) {
