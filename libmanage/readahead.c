@@ -204,7 +204,7 @@ static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offse
      * would send a drive to and fro. */
     if (source == CACHE_READ_FILE &&
         (is_sequential(s) || file_is_cheap(c, r, s->len) || file_is_cheap(c, r, limit - from) ||
-         !file_is_known(c, r, s->len)))
+         !file_is_known(c, r, s->len) || c->ahead_of_files))
         return false;
     if (kernel_is_asked(c, r, limit - from, source) &&
         c->hooks.file_held(c->hooks.ctx, r->file, from, min_u64(limit, r->size) - from))
@@ -264,22 +264,23 @@ static bool recorded_take(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
 {
     uint64_t from, to;
     Region *r;
-    while (budget(c, c->cfg.piece_bytes) && (r = trace_ahead(c, t, &from, &to))) {
+    TraceAhead *at = c->ahead_of_files ? &t->far : &t->ahead;
+    while (budget(c, c->cfg.piece_bytes) && (r = trace_ahead(c, t, at, &from, &to))) {
         const Stream s = {.region = r, .id = t->stream, .len = t->bytes};
         bool taken = ahead_fetch(c, job, &s, from, to, now_ns);
-        trace_fetched(t, r, taken ? job->offset + job->len : to);
+        trace_fetched(t, at, r, taken ? job->offset + job->len : to);
         if (taken)
             return true;
     }
     return false;
 }
 
+/* Of files one after the other: two at once would send a drive to and fro. Streams wait for that.
+ * Meanwhile a recorded run fetches what remote memory has. */
 bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
-    /* Of files one after the other: two at once would send a drive to and fro. */
-    if (!c->ahead_wanted || c->ahead_of_files)
-        return false;
-    for (unsigned i = 0; i < STREAMS; i++) {
+    bool streams = c->ahead_wanted && !c->ahead_of_files;
+    for (unsigned i = 0; streams && i < STREAMS; i++) {
         Stream *s = &c->streams[i];
         if (s->region && !s->region->closing && is_stream(s) &&
             (is_sequential(s) ? sequential_take(c, s, job, now_ns)
@@ -287,8 +288,8 @@ bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns)
             return true;
     }
     LIST_FOREACH(n, &c->traces)
-        if (recorded_take(c, CONTAINER_OF(n, Trace, link), job, now_ns))
+        if (c->ahead_wanted && recorded_take(c, CONTAINER_OF(n, Trace, link), job, now_ns))
             return true;
-    c->ahead_wanted = false;
+    c->ahead_wanted = c->ahead_wanted && !streams;
     return false;
 }

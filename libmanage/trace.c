@@ -219,6 +219,12 @@ bool cache_recorded(Cache *c, unsigned *at, CacheRecord *ret)
 
 /* ---- where the program is ------------------------------------------------------------------- */
 
+static void ahead_move(TraceAhead *at, TraceAhead to)
+{
+    if (at->range < to.range || (at->range == to.range && at->part < to.part))
+        *at = to;
+}
+
 /* The read is in range @i, up to block @to. */
 static void place_set(Trace *t, unsigned i, uint64_t to)
 {
@@ -227,10 +233,7 @@ static void place_set(Trace *t, unsigned i, uint64_t to)
     uint32_t part = ends ? 0 : (uint32_t)(to - g->block);
     t->next = i + ends;
     t->elsewhere = t->next;
-    if (t->ahead < t->next || (t->ahead == t->next && t->part < part)) {
-        t->ahead = t->next;
-        t->part = part;
-    }
+    ahead_move(&t->ahead, (TraceAhead){t->next, part});
 }
 
 /* A read that is not near the expected place. Of such ones in a row two decide: the program may
@@ -241,7 +244,7 @@ static bool place_look(Trace *t, CacheRange read)
     unsigned i = list_find(&t->before, read.block, t->elsewhere, near);
     t->lead -= (t->lead + 3) / 4;
     if (t->elsewhere != t->next && i < near) {
-        t->ahead = t->part = 0;
+        t->ahead = t->far = (TraceAhead){0};
         place_set(t, i, (uint64_t)read.block + read.blocks);
         t->lead = TRACE_FOLLOWED;
         t->strayed = 0;
@@ -287,7 +290,7 @@ void trace_note(Cache *c, Region *r, uint64_t from, uint64_t to)
     if (!place_follow(t, read))
         return;
     t->along++;
-    if (t->ahead >= t->before.count)
+    if (t->ahead.range >= t->before.count)
         return;
     c->ahead_wanted = true;
     background_wake(c);
@@ -311,28 +314,30 @@ static Region *region_at(const Cache *c, const Trace *t, uint64_t at)
     return r && r->trace == t && at - id.offset < r->size ? r : NULL;
 }
 
-Region *trace_ahead(const Cache *c, Trace *t, uint64_t *ret_from, uint64_t *ret_to)
+Region *trace_ahead(const Cache *c, const Trace *t, TraceAhead *at, uint64_t *ret_from,
+                    uint64_t *ret_to)
 {
     uint64_t end = min_u64(t->before.count, (uint64_t)t->next + t->lead);
-    for (; t->lead >= TRACE_FOLLOWED && t->ahead < end; t->ahead++, t->part = 0) {
-        const CacheRange *g = &t->before.ranges[t->ahead];
-        uint64_t at = ((uint64_t)g->block + t->part) * CACHE_BLOCK;
+    ahead_move(at, t->ahead);
+    for (; t->lead >= TRACE_FOLLOWED && at->range < end; at->range++, at->part = 0) {
+        const CacheRange *g = &t->before.ranges[at->range];
+        uint64_t from = ((uint64_t)g->block + at->part) * CACHE_BLOCK;
         uint64_t to = ((uint64_t)g->block + g->blocks) * CACHE_BLOCK;
-        Region *r = t->part < g->blocks ? region_at(c, t, at) : NULL;
+        Region *r = at->part < g->blocks ? region_at(c, t, from) : NULL;
         if (!r)
             continue;
         if (r->remote_wanted || r->remote_state == REMOTE_OPENING) /* it may be there */
             return NULL;
-        *ret_from = at - r->id.offset;
+        *ret_from = from - r->id.offset;
         *ret_to = min_u64(to - r->id.offset, r->size);
         return r;
     }
     return NULL;
 }
 
-void trace_fetched(Trace *t, const Region *r, uint64_t to)
+void trace_fetched(const Trace *t, TraceAhead *at, const Region *r, uint64_t to)
 {
-    const CacheRange *g = &t->before.ranges[t->ahead];
+    const CacheRange *g = &t->before.ranges[at->range];
     uint64_t block = (r->id.offset + to + CACHE_BLOCK - 1) / CACHE_BLOCK;
-    t->part = (uint32_t)min_u64(block - g->block, g->blocks);
+    at->part = (uint32_t)min_u64(block - g->block, g->blocks);
 }

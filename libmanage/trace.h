@@ -25,6 +25,12 @@ typedef struct TraceList {
     unsigned count, room;
 } TraceList;
 
+/* In the earlier run: the range that is to be fetched next, of which @part blocks were. */
+typedef struct TraceAhead {
+    unsigned range;
+    uint32_t part;
+} TraceAhead;
+
 /* Of a file, as long as the process has room for it. */
 typedef struct Trace {
     ListNode link; /* cache->traces, the latest opened first */
@@ -36,12 +42,12 @@ typedef struct Trace {
     TraceList now;         /* of this one */
     uint64_t reads, along; /* what is in `now`; and of that, what was near the expected place */
     /* Where the program is in the earlier run: */
-    unsigned next;         /* the range that it needs next */
-    unsigned elsewhere;    /* ... if it is at the other place where its last read was found */
-    unsigned strayed;      /* reads in a row that were not near `next` */
-    unsigned lead;         /* how many ranges from `next` on may be fetched */
-    unsigned ahead;        /* the range that is to be fetched next, */
-    uint32_t part;         /* of which so many blocks were */
+    unsigned next;      /* the range that it needs next */
+    unsigned elsewhere; /* ... if it is at the other place where its last read was found */
+    unsigned strayed;   /* reads in a row that were not near `next` */
+    unsigned lead;      /* how many ranges from `next` on may be fetched */
+    TraceAhead ahead;
+    TraceAhead far;        /* ... from remote memory alone, while the file is read for `ahead` */
     struct Region *region; /* where the latest read was; NULL: that one is closed */
     uint64_t bytes;        /* of the latest read */
     uint32_t stream;       /* what is fetched is for that one (Piece.stream) */
@@ -59,10 +65,11 @@ void trace_note(Cache *c, struct Region *r, uint64_t from, uint64_t to);
 /* A region whose job is to load now what an earlier run has left (CACHE_RECALL); NULL: none. */
 struct Region *trace_asks(Cache *c);
 void trace_loaded(Cache *c, const struct Region *r, const CacheResult *result);
-/* The region of which [*ret_from, *ret_to) is to be fetched next; NULL: nothing now. */
-struct Region *trace_ahead(const Cache *c, Trace *t, uint64_t *ret_from, uint64_t *ret_to);
+/* The region of which [*ret_from, *ret_to) is to be fetched next for @at; NULL: nothing now. */
+struct Region *trace_ahead(const Cache *c, const Trace *t, TraceAhead *at, uint64_t *ret_from,
+                           uint64_t *ret_to);
 /* That was fetched up to @to of the region, or need not be. */
-void trace_fetched(Trace *t, const struct Region *r, uint64_t to);
+void trace_fetched(const Trace *t, TraceAhead *at, const struct Region *r, uint64_t to);
 void traces_free(Cache *c);
 
 #endif

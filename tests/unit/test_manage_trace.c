@@ -396,6 +396,47 @@ TEST(ahead__reads_of_remote_memory_go_beside_each_other)
     cache_free(c);
 }
 
+/* Remote memory has every other piece of an earlier run. */
+static void open_half_held(Cache *c)
+{
+    static uint64_t held[PIECES * PIECE / CACHE_BLOCK / 64];
+    CacheJob job;
+    CacheResult result = {.remote = 1, .held = true, .held_blocks = held};
+    (void)take_next(c, &job, CACHE_OPEN_REMOTE);
+    for (unsigned i = 1; i < 40; i += 2)
+        for (unsigned b = 0; b < earlier[i].blocks; b++)
+            held[(earlier[i].block + b) / 64] |= 1ull << (earlier[i].block + b) % 64;
+    cache_background_done(c, &job, &result, w.now_ns);
+}
+
+/* Of the file one read at a time, and none of it is forgotten. */
+TEST(ahead__reads_remote_memory_beside_the_file)
+{
+    int rd;
+    CacheJob of_file, job;
+    CacheConfig cfg = ahead_config();
+    cfg.remote = true;
+    Cache *c = make_retained(&cfg, &rd);
+    memcpy(w.remote, w.file, sizeof w.file);
+    earlier_run(40);
+    open_half_held(c);
+    background(c);
+    for (unsigned i = 0; i < 4; i++)
+        read_piece(c, rd, piece_at(i));
+    (void)take_next(c, &of_file, CACHE_READ_FILE);
+    job_over(c, take_next(c, &job, CACHE_READ_REMOTE));
+    job_over(c, take_next(c, &job, CACHE_READ_REMOTE));
+    assert_false(cache_background_take(c, &job, w.now_ns));
+    assert_int_equal(piece_state(c, piece_at(5)), CACHE_BOTH);
+    assert_int_equal(piece_state(c, piece_at(7)), CACHE_BOTH);
+    job_over(c, &of_file);
+    job_over(c, take_next(c, &job, CACHE_READ_FILE));
+    assert_true(is_local(c, piece_at(4)));
+    assert_true(is_local(c, piece_at(6)));
+    assert_false(cache_background_take(c, &job, w.now_ns));
+    cache_free(c);
+}
+
 /* The kernel has it in memory, and may have it no more in the next run. */
 TEST(run__leaves_what_the_kernel_had)
 {
