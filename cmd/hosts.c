@@ -154,7 +154,7 @@ static uint16_t host_part(Manager *m, Host *h, const WireRequest *request)
 static void host_execute(Manager *m, Host *h, Session *session, const WireRequest *request)
 {
     uint8_t body[WIRE_BODY_MAX];
-    OpBeatReply beat = {0};
+    OpBeatReply beat = {.settled = numbers_lowest(&h->calls.ids)};
     OpDrainReply drain;
     uint16_t status;
     size_t n = 0;

@@ -216,7 +216,11 @@ static void rejoin(ImdControl *c, uint64_t now_ns)
 static void beat_flags(ImdControl *c, const Request *r)
 {
     OpBeatReply m;
-    if (wire_beat_reply_decode(r->answer, r->answer_len, &m) == 0 && (m.flags & BEAT_WANT_LIST))
+    if (wire_beat_reply_decode(r->answer, r->answer_len, &m) < 0)
+        return;
+    /* A list would never reflect a request that was given up and has not come here. */
+    reply_cache_settle(&c->replies, m.settled);
+    if (m.flags & BEAT_WANT_LIST)
         listing_start(c);
 }
 

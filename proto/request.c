@@ -120,8 +120,7 @@ size_t reply_cache_bytes(const ReplyCache *c)
     return n;
 }
 
-/* The requester has closed all ids below @settled: their replies will not be asked for again. */
-static void reply_cache_settle(ReplyCache *c, uint64_t settled)
+void reply_cache_settle(ReplyCache *c, uint64_t settled)
 {
     uint64_t over = sub_u64(settled, c->seen.lowest);
     for (uint64_t i = 0; i < over && i < NUMBERS_WINDOW; i++)

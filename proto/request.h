@@ -80,6 +80,8 @@ enum RequestFate {
 };
 enum RequestFate reply_cache_admit(ReplyCache *c, const WireRequest *request,
                                    const uint8_t **ret_reply, size_t *ret_len);
+/* The requester has closed all ids below @settled: their replies will not be asked for again. */
+void reply_cache_settle(ReplyCache *c, uint64_t settled);
 /* Keeps a copy of the REPLY payload for repeats. -ENOMEM: it is not kept (a repeat of the request
  * then stays unanswered; the requester times out: nothing is executed twice). */
 int reply_cache_store(ReplyCache *c, uint64_t id, const uint8_t *reply, size_t len);

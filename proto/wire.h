@@ -653,6 +653,7 @@ typedef struct OpBeat {
 enum { BEAT_WANT_LIST = 1 };
 typedef struct OpBeatReply {
     uint32_t flags;
+    uint64_t settled; /* as in WireRequest, of the manager's requests to the imd; 0: unknown */
 } OpBeatReply;
 
 /* All that a region directory needs to be built again. */

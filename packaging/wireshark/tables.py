@@ -80,8 +80,8 @@ def field(kind, a, enums, constants):
 def messages(proto, enums, constants):
     found = {}
     for name, body in re.findall(r"\nBEGIN\((\w+), \w+\)(.*?)\nEND\(", text_of(f"{proto}/messages.def"), re.S):
-        found[name] = [field(kind, [x.strip() for x in arguments.split(",")], enums, constants)
-                       for kind, arguments in re.findall(r"\b([A-Z]+)\(([^)]*)\)", body) if kind != "THEN"]
+        found[name] = [field(kind, [x.strip() for x in arguments.split(",")], enums, constants) if kind else (end,)
+                       for end, kind, arguments in re.findall(r"\b(?:(MAY_END)\b|([A-Z]+)\(([^)]*)\))", body) if kind != "THEN"]
     return found
 
 

@@ -15,6 +15,7 @@ typedef struct WireGolden {
     const char *hex;     /* digits, spaces ignored, one group a field */
     /* Like @hex: `zz` where a byte must be zero, `rr` where it is reserved, anything elsewhere. */
     const char *reserved;
+    size_t earlier; /* so many bytes of it an earlier build sends, which are enough; 0: all */
 } WireGolden;
 
 #define GOLDEN_CAPABILITY                                                                       \
@@ -318,7 +319,7 @@ static const OpJoin golden_join = {
     .hint = GOLDEN_HINT, .pool_bytes = 0x80000000, .ports_count = 2, .ports = {7701, 7702}};
 static const OpBeat golden_beat = {
     .hint = GOLDEN_HINT, .digest = 0x1112131415161718, .served = {0x55, 0x66, 0x77, 0x88, 0x99}};
-static const OpBeatReply golden_beat_reply = {BEAT_WANT_LIST};
+static const OpBeatReply golden_beat_reply = {BEAT_WANT_LIST, 0x2122232425262728};
 static const OpListing golden_listing = {
     .hint = GOLDEN_HINT,
     .list = 0x01020304,
@@ -505,7 +506,7 @@ static const WireGolden wire_goldens[] = {
     {"beat", "some", &golden_beat,
      HEX_HINT "1817161514131211 5500000000000000 6600000000000000 7700000000000000 "
      "8800000000000000 9900000000000000", RESERVED_HINT},
-    {"beat_reply", "list", &golden_beat_reply, "01000000", "..zzzzzz"},
+    {"beat_reply", "list", &golden_beat_reply, "01000000 2827262524232221", "..zzzzzz", 4},
     {"listing", "one released", &golden_listing,
      HEX_HINT "04030201 00000000 01000000 01000000 1817161514131211 "
      "1817161514131211 24232221 " HEX_CAPABILITY HEX_ID HEX_KEY

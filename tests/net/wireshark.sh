@@ -104,3 +104,17 @@ none f["dodo.sealed"] == "1" and f["dodo.counter"] == "0"
 some f['dodo.hello.role'] == '2' and f['ip.src'] == '${host_ip[h1]}'
 END
 told "sealed, it shows what is open"
+
+# The same reply without what was added at its end.
+reply=$(tshark -X "lua_script:$DODO_BUILD/packaging/dodo.lua" -r "$work/plain.pcap" -Y udp -T fields -E separator='|' \
+  -e _ws.col.Info -e udp.payload 2>"$work/seen.log" | sed -n 's/^REPLY JOIN OK|//p' | head -n 1)
+[ ${#reply} -gt 16 ] || fail "no reply to a JOIN was captured"
+capture_start earlier
+# shellcheck disable=SC2016 # another shell expands them
+on client bash -c 'python3 -c "import sys; sys.stdout.buffer.write(bytes.fromhex(sys.argv[1])[:-8])" "$0" >"/dev/udp/$1/9"' \
+  "$reply" "${host_ip[manager]}"
+capture_end earlier
+look earlier <<END
+some info == 'REPLY JOIN OK'
+END
+told "a message of an earlier build ends where it did"

@@ -337,6 +337,7 @@ static void rig_reply_to_peer(Rig *rig, const Sent *s)
         if ((reply.op == OP_BEAT || reply.op == OP_JOIN) && reply.status == STATUS_OK) {
             assert_int_equal(wire_beat_reply_decode(reply.body, reply.body_len, &beat), 0);
             imd->last_flags = beat.flags;
+            imd->settled = beat.settled;
             imd->lists_asked += beat.flags & BEAT_WANT_LIST;
         }
     }

@@ -48,8 +48,9 @@ typedef struct FakeImd {
     bool evicted; /* the last ALLOC had evict = 1 */
     uint32_t lists, lists_asked;
     uint32_t last_flags;
-    uint64_t latest; /* id of its latest JOIN or BEAT */
-    uint64_t served; /* bytes that it has read out, beside a few */
+    uint64_t settled; /* as its BEAT was answered last */
+    uint64_t latest;  /* id of its latest JOIN or BEAT */
+    uint64_t served;  /* bytes that it has read out, beside a few */
 } FakeImd;
 
 typedef struct FakeClient {

@@ -111,7 +111,7 @@ void expect_request(Fixture *f, uint16_t op, Message *m)
 void answer_id(Fixture *f, uint64_t id, uint16_t op, uint16_t status, uint32_t flags)
 {
     uint8_t body[WIRE_BODY_MAX], out[WIRE_PAYLOAD_MAX];
-    OpBeatReply beat = {.flags = flags};
+    OpBeatReply beat = {.flags = flags, .settled = f->beat_settled};
     WireReply reply = {.id = id, .op = op, .status = status};
     if (status == STATUS_OK && (op == OP_JOIN || op == OP_BEAT)) {
         reply.body = body;

@@ -44,6 +44,7 @@ typedef struct Fixture {
     unsigned commands_count;
     uint64_t next_id; /* the manager's requests */
     uint64_t settled;
+    uint64_t beat_settled; /* as the manager answers BEATs */
     /* the last reply */
     WireReply reply;
     OpAllocReply alloc;

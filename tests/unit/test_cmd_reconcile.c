@@ -287,6 +287,28 @@ TEST(orphan__of_a_lost_alloc_answer_is_freed)
     rig_free(rig);
 }
 
+/* The imd hears with its next BEAT that a request is given up: it may never have seen it. */
+TEST(beat__tells_what_is_settled)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    rig_live(rig, 1);
+    uint64_t first = imd->settled;
+    imd->dumb = true;
+    (void)client_open_send(rig, c, &open);
+    rig_pump(rig);
+    imd_beat(rig, imd);
+    rig_pump(rig);
+    assert_int_equal(imd->settled, first);
+    rig_wait(rig, rig->config.request_deadline_ns);
+    imd_beat(rig, imd);
+    rig_pump(rig);
+    assert_true(imd->settled > first);
+    rig_free(rig);
+}
+
 /* The OPEN succeeded, its reply never reached the client, which gave up. */
 TEST(orphan__of_a_lost_open_reply_is_freed)
 {

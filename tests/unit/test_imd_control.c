@@ -340,6 +340,32 @@ CASE(listing__before_what_is_under_way)
     assert_int_equal(page.count, 3);
 }
 
+/* A request that the manager has given up, and that never comes: from a BEAT's answer on lists do
+ * not wait for it. */
+CASE(listing__not_before_what_was_given_up)
+{
+    Fixture *f = *state;
+    OpListing page;
+    OpAlloc m = alloc_of(1, 0);
+    join(f);
+    alloc(f, 1);    /* id 1 */
+    f->next_id = 3; /* id 2 is on its way, as it seems */
+    alloc(f, 1);
+    want_list(f);
+    expect_listing(f, &page);
+    assert_int_equal(page.before, 2);
+    answer(f, STATUS_OK, 0);
+    f->beat_settled = 4;
+    want_list(f);
+    expect_listing(f, &page);
+    assert_int_equal(page.before, 4);
+    answer(f, STATUS_OK, 0);
+    f->next_id = 2; /* it comes after all, too late */
+    ask_alloc(f, &m);
+    assert_int_equal(f->commands_count, 0);
+    assert_int_equal(f->messages_count, 0);
+}
+
 /* ... or waits for room. */
 CASE(listing__before_what_waits)
 {
