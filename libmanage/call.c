@@ -243,7 +243,7 @@ static void read_copy(Cache *c, CacheCall *call, Piece *p, uint64_t to)
     uint64_t len = to - call->at;
     const uint8_t *from = p->data + (call->at - piece_start(c, p->index));
     if (!p->known) /* it came unasked */
-        trace_note(c, call->region, call->at / CACHE_BLOCK * CACHE_BLOCK, to);
+        trace_note(c, call->region, call->at / CACHE_BLOCK * CACHE_BLOCK, to, call->in_order);
     if (p->index >= call->touched || !p->known)
         piece_use(c, p, false);
     call->touched = p->index + 1;

@@ -76,7 +76,7 @@ static bool fetch_held(Cache *c, CacheCall *call, uint64_t offset, uint64_t limi
     if (offset >= end || !c->hooks.file_held(c->hooks.ctx, r->file, offset, end - offset))
         return false;
     call->from_kernel = true;
-    trace_note(c, r, offset, end); /* by the next run it may have gone */
+    trace_note(c, r, offset, end, call->in_order); /* by the next run it may have gone */
     fetch_past(c, call, CACHE_READ_FILE, true, now_ns);
     return true;
 }
@@ -119,7 +119,7 @@ static void fetch_into(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uin
         to = missing_end(c, r, to, limit, source);
         index++;
     }
-    trace_note(c, r, offset, to);
+    trace_note(c, r, offset, to, call->in_order);
     job_begin_pieces(c, &call->job, r, source, offset, to, now_ns);
     job_reads(c, call, false, now_ns);
 }

@@ -259,14 +259,19 @@ static bool strided_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
     return false;
 }
 
-/* What comes next as an earlier run was. */
+/* What comes next as an earlier run was. A range of many reads was read in order; a short one may
+ * be what was missing between others, and the latest read tells. */
 static bool recorded_take(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
 {
-    uint64_t from, to;
+    uint64_t from, to, bytes;
     Region *r;
     TraceAhead *at = c->ahead_of_files ? &t->far : &t->ahead;
-    while (budget(c, c->cfg.piece_bytes) && (r = trace_ahead(c, t, at, &from, &to))) {
-        const Stream s = {.region = r, .id = t->stream, .len = t->bytes};
+    while (budget(c, c->cfg.piece_bytes) && (r = trace_ahead(c, t, at, &from, &to, &bytes))) {
+        bool in_order = t->in_order || bytes > WINDOW_READS * t->bytes;
+        const Stream s = {.region = r,
+                          .id = t->stream,
+                          .len = t->bytes,
+                          .stride = in_order ? (int64_t)t->bytes : 0};
         bool taken = ahead_fetch(c, job, &s, from, to, now_ns);
         trace_fetched(t, at, r, taken ? job->offset + job->len : to);
         if (taken)

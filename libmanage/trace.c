@@ -37,13 +37,20 @@ static void list_drop(Cache *c, TraceList *l)
     *l = (TraceList){0};
 }
 
+/* Does @range go on where @last ends, or in the block in which that ends? */
+static bool goes_on(const CacheRange *last, CacheRange range)
+{
+    uint64_t end = (uint64_t)last->block + last->blocks;
+    return range.block > last->block && range.block <= end;
+}
+
 /* Where there is no room for more, the beginning of the run is kept. */
 static void list_add(Cache *c, TraceList *l, CacheRange range)
 {
     CacheRange *last = l->count ? &l->ranges[l->count - 1] : NULL;
-    if (last && (uint64_t)last->block + last->blocks == range.block &&
-        range.blocks <= UINT32_MAX - last->blocks) {
-        last->blocks += range.blocks;
+    if (last && goes_on(last, range)) {
+        uint64_t end = (uint64_t)range.block + range.blocks; /* fits, as no block is above */
+        last->blocks = (uint32_t)max_u64(last->blocks, end - last->block);
         return;
     }
     if (l->count < l->room || list_grow(c, l, l->room ? 2 * l->room : ROOM_LEAST))
@@ -275,7 +282,7 @@ static bool place_follow(Trace *t, CacheRange read)
     return true;
 }
 
-void trace_note(Cache *c, Region *r, uint64_t from, uint64_t to)
+void trace_note(Cache *c, Region *r, uint64_t from, uint64_t to, bool in_order)
 {
     Trace *t = r->trace;
     uint64_t first = (r->id.offset + from) / CACHE_BLOCK;
@@ -287,6 +294,7 @@ void trace_note(Cache *c, Region *r, uint64_t from, uint64_t to)
     t->reads++;
     t->region = r;
     t->bytes = to - from;
+    t->in_order = in_order;
     if (!place_follow(t, read))
         return;
     t->along++;
@@ -315,7 +323,7 @@ static Region *region_at(const Cache *c, const Trace *t, uint64_t at)
 }
 
 Region *trace_ahead(const Cache *c, const Trace *t, TraceAhead *at, uint64_t *ret_from,
-                    uint64_t *ret_to)
+                    uint64_t *ret_to, uint64_t *ret_bytes)
 {
     uint64_t end = min_u64(t->before.count, (uint64_t)t->next + t->lead);
     ahead_move(at, t->ahead);
@@ -328,6 +336,7 @@ Region *trace_ahead(const Cache *c, const Trace *t, TraceAhead *at, uint64_t *re
             continue;
         if (r->remote_wanted || r->remote_state == REMOTE_OPENING) /* it may be there */
             return NULL;
+        *ret_bytes = (uint64_t)g->blocks * CACHE_BLOCK;
         *ret_from = from - r->id.offset;
         *ret_to = min_u64(to - r->id.offset, r->size);
         return r;

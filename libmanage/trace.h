@@ -50,6 +50,7 @@ typedef struct Trace {
     TraceAhead far;        /* ... from remote memory alone, while the file is read for `ahead` */
     struct Region *region; /* where the latest read was; NULL: that one is closed */
     uint64_t bytes;        /* of the latest read */
+    bool in_order;         /* ... which went on where another had ended */
     uint32_t stream;       /* what is fetched is for that one (Piece.stream) */
 } Trace;
 
@@ -61,13 +62,14 @@ void trace_leave(Cache *c, const struct Region *r);
 void trace_put(Cache *c, struct Region *r);
 /* The program needs [from, to) of the region, which is not in local memory, or came there unasked
  * and was not needed before. */
-void trace_note(Cache *c, struct Region *r, uint64_t from, uint64_t to);
+void trace_note(Cache *c, struct Region *r, uint64_t from, uint64_t to, bool in_order);
 /* A region whose job is to load now what an earlier run has left (CACHE_RECALL); NULL: none. */
 struct Region *trace_asks(Cache *c);
 void trace_loaded(Cache *c, const struct Region *r, const CacheResult *result);
-/* The region of which [*ret_from, *ret_to) is to be fetched next for @at; NULL: nothing now. */
+/* The region of which [*ret_from, *ret_to) is to be fetched next for @at; NULL: nothing now. The
+ * range of the record, of *@ret_bytes, may have begun before. */
 struct Region *trace_ahead(const Cache *c, const Trace *t, TraceAhead *at, uint64_t *ret_from,
-                           uint64_t *ret_to);
+                           uint64_t *ret_to, uint64_t *ret_bytes);
 /* That was fetched up to @to of the region, or need not be. */
 void trace_fetched(const Trace *t, TraceAhead *at, const struct Region *r, uint64_t to);
 void traces_free(Cache *c);

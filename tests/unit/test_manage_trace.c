@@ -437,6 +437,48 @@ TEST(ahead__reads_remote_memory_beside_the_file)
     cache_free(c);
 }
 
+/* The kernel reads ahead of what is read in order. A second reader would send the drive to and fro.
+ */
+TEST(ahead__not_of_the_file_what_was_read_in_order)
+{
+    for (unsigned pieces = 1; pieces < 20; pieces += 10) {
+        int rd;
+        CacheConfig cfg = ahead_config();
+        Cache *c = make_retained(&cfg, &rd);
+        earlier_run(TRACE_RANGES_LEAST);
+        earlier[3] = (CacheRange){range_of(50).block, pieces * PIECE / CACHE_BLOCK};
+        background(c);
+        for (unsigned i = 0; i < 3; i++)
+            read_piece(c, rd, piece_at(i));
+        background(c);
+        assert_int_equal(is_local(c, 50), pieces == 1);
+        cache_free(c);
+    }
+}
+
+TEST(ahead__not_of_the_file_while_it_is_read_in_order)
+{
+    int rd;
+    Cache *c;
+    CacheConfig cfg = ahead_config();
+    for (unsigned i = 0; i < 10; i++)
+        earlier[i] = range_of(10 + i);
+    w.earlier = earlier;
+    w.earlier_count = 10;
+    c = make_retained(&cfg, &rd);
+    background(c);
+    for (unsigned i = 10; i < 12; i++)
+        read_piece(c, rd, i);
+    background(c);
+    uint64_t before = stats(c).readaheads; /* two reads are no rule */
+    for (unsigned i = 12; i < 19; i++) {
+        read_piece(c, rd, i);
+        background(c);
+    }
+    assert_int_equal(stats(c).readaheads, before);
+    cache_free(c);
+}
+
 /* The kernel has it in memory, and may have it no more in the next run. */
 TEST(run__leaves_what_the_kernel_had)
 {
@@ -453,6 +495,27 @@ TEST(run__leaves_what_the_kernel_had)
     CacheRecord r = recorded(c);
     assert_int_equal(r.count, 20);
     assert_int_equal(r.ranges[19].block, range_of(piece_at(19)).block);
+    cache_free(c);
+}
+
+/* Of its memory, reads that begin in the midst of a block have one in common with the read before.
+ */
+TEST(run__in_order_and_unaligned_is_one_range)
+{
+    CacheConfig cfg = ahead_config();
+    Cache *c = cache_new(
+        &cfg,
+        &(CacheHooks){.file_held = file_held, .file_id = file_place, .file_release = released});
+    int rd = cache_open(c, BYTES, BYTES, &w, DODO_RETAIN | DODO_RDONLY);
+    for (unsigned i = 0; i < 10; i++)
+        read_piece(c, rd, piece_at(i));
+    w.held_to = BYTES;
+    for (unsigned i = 0; i < 4; i++)
+        (void)do_read(c, rd, 42 * PIECE + i * CACHE_BLOCK + CACHE_BLOCK / 2, CACHE_BLOCK);
+    CacheRecord r = recorded(c);
+    assert_int_equal(r.count, 11);
+    assert_int_equal(r.ranges[10].block, range_of(42).block);
+    assert_int_equal(r.ranges[10].blocks, 5);
     cache_free(c);
 }
 
