@@ -236,15 +236,6 @@ struct Cache {
     ListNode claimed; /* victims that could not be taken because of a hit */
 };
 
-/* May @ns more be spent on what nobody has asked for: parts of files, and copies for the next run?
- */
-static inline bool spend_covers(const Cache *c, uint64_t ns)
-{
-    Ledger l = c->fill.ledger;
-    l.spent_ns += c->keep.spent_ns;
-    return ledger_covers(&l, ns);
-}
-
 /* ---- wait.c --------------------------------------------------------------------------------- */
 
 void background_wake(Cache *c);

@@ -165,7 +165,7 @@ static bool plan(Cache *c, uint64_t from, uint64_t len, bool free, uint64_t now_
     /* All that wait for the drive wait for the part, too. */
     uint64_t waiting = max_u64(f->clock.reads, 1);
     uint64_t cost = free ? 0 : waiting * sub_u64(takes, fill_idle_ns(&f->clock, alone, now_ns));
-    if (GUARD(LEDGER) && !spend_covers(c, cost))
+    if (GUARD(LEDGER) && !ledger_covers(&f->ledger, cost))
         return false;
     part.expected_ns = cost;
     part.due = true;

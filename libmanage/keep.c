@@ -3,11 +3,18 @@
  * before it has to leave: beside the program, in the order in which it was read, and what is left
  * of it at the end of the process or before a close.
  *
- * All that takes no more of a run than a small part of what its reads took, together with parts
- * that are filled unasked (fill.h): of the program's processors as long as it runs, of its time
- * when it waits. A piece that leaves later would have been copied then, so what its copy took is
- * given back. */
+ * All that takes no more of a run than a small part of what its reads took: of the program's
+ * processors as long as it runs, of its time when it waits. A piece that leaves later would have
+ * been copied then, so what its copy took is given back. */
 #include "libmanage/core_private.h"
+
+static bool covers(const Cache *c, uint64_t ns)
+{
+    const Ledger l = {.percent = c->cfg.spend_percent,
+                      .reads_ns = c->fill.ledger.reads_ns,
+                      .spent_ns = c->keep.spent_ns};
+    return ledger_covers(&l, ns);
+}
 
 static void keep_begin(Cache *c, CacheJob *job, bool waited, uint64_t ns)
 {
@@ -31,8 +38,7 @@ static bool is_due(const Cache *c)
 {
     return c->keep.due_count >= CACHE_BESIDE &&
            !is_too_early(CONTAINER_OF(c->keep.due.next, Piece, keep_link)) &&
-           (c->keep.each_ns > 0 || !c->keep.jobs) &&
-           spend_covers(c, CACHE_BESIDE * c->keep.each_ns);
+           (c->keep.each_ns > 0 || !c->keep.jobs) && covers(c, CACHE_BESIDE * c->keep.each_ns);
 }
 
 void keep_wake(Cache *c)
@@ -60,7 +66,7 @@ static Piece *due_next(Cache *c, uint64_t now_ns)
 
 bool keep_more(Cache *c, CacheJob *job, uint64_t now_ns)
 {
-    Piece *p = spend_covers(c, c->keep.each_ns) ? due_next(c, now_ns) : NULL;
+    Piece *p = covers(c, c->keep.each_ns) ? due_next(c, now_ns) : NULL;
     if (!p || !clone_out(c, job, p, PIECES_BESIDE, true, now_ns))
         return false;
     job->probe = probe_len(c, job, p, now_ns);
@@ -82,7 +88,7 @@ Piece *keep_next(const Cache *c, const Region *r, uint64_t *at, uint64_t now_ns)
         return NULL;
     while ((p = piece_next(r, at)) && (piece_no_clone(p) || !clone_is_due(c, p, now_ns)))
         (*at)++;
-    return p && spend_covers(c, clone_ns(r, p->len)) ? p : NULL;
+    return p && covers(c, clone_ns(r, p->len)) ? p : NULL;
 }
 
 /* While nobody knows what a copy takes, one shows it. */

@@ -99,23 +99,18 @@ TEST(paid_parts__take_no_longer_than_a_read)
 /* ---- of the cache ---------------------------------------------------------------------------- */
 
 /* A file as expensive as a drive whose head moves; remote memory as fast as a network. */
-static Cache *make_expensive_as(unsigned pieces, unsigned flags, int *ret_rd)
+static Cache *make_expensive(unsigned pieces, int *ret_rd)
 {
     CacheConfig cfg = config(pieces);
     cfg.extent_bytes = M;
     w.kernel_says = true;
-    Cache *c = make(&cfg, flags, ret_rd);
+    Cache *c = make(&cfg, 0, ret_rd);
     for (unsigned i = 0; i < BYTES; i++)
         w.file[i] = (uint8_t)(1 + i / CACHE_BLOCK);
     w.file_ns = 8 * MS;
     w.remote_ns = MS;
     w.part_ns = MS;
     return c;
-}
-
-static Cache *make_expensive(unsigned pieces, int *ret_rd)
-{
-    return make_expensive_as(pieces, 0, ret_rd);
 }
 
 /* As background(), but that parts take their time: the drive has nothing else to do for @ns. */
@@ -279,21 +274,6 @@ TEST(part__none_before_reads_have_paid_for_it)
         assert_reads(c, rd, i * 19 % PIECES);
     assert_int_equal(stats(c).extents, 0);
     cache_free(c);
-}
-
-/* A part costs 8 ms at first, and 48 reads allow for 11 ms. */
-TEST(part__is_paid_from_what_copies_for_the_next_run_leave)
-{
-    for (unsigned expensive = 0; expensive < 2; expensive++) {
-        int rd;
-        Cache *c = make_expensive_as(PIECES, DODO_RETAIN | DODO_RDONLY, &rd);
-        w.clone_cpu_ns = expensive ? MS / 5 : 1;
-        for (unsigned i = 0; i < 48; i++)
-            assert_reads(c, rd, i * 19 % PIECES);
-        assert_true(w.did[CACHE_CLONE] > 0);
-        assert_int_equal(stats(c).extents > 0, !expensive);
-        cache_free(c);
-    }
 }
 
 /* What reads wait for parts is spent: no more than the ledger has. */
