@@ -213,13 +213,15 @@ static void rejoin(ImdControl *c, uint64_t now_ns)
     join_start(c, now_ns);
 }
 
-static void beat_flags(ImdControl *c, const Request *r)
+/* What the answer to a JOIN or BEAT says. */
+static void take_beat_reply(ImdControl *c, const Request *r)
 {
     OpBeatReply m;
     if (wire_beat_reply_decode(r->answer, r->answer_len, &m) < 0)
         return;
     /* A list would never reflect a request that was given up and has not come here. */
-    reply_cache_settle(&c->replies, m.settled);
+    if (RULE(LIST_SETTLED))
+        reply_cache_settle(&c->replies, m.settled);
     if (m.flags & BEAT_WANT_LIST)
         listing_start(c);
 }
@@ -233,7 +235,7 @@ static void join_answered(ImdControl *c, const Request *r, uint64_t now_ns)
     }
     control_trace(c, "joined with regions:", c->directory.by_region.count);
     c->next_ns = now_ns;
-    beat_flags(c, r);
+    take_beat_reply(c, r);
 }
 
 static void page_answered(ImdControl *c, const Request *r)
@@ -265,7 +267,7 @@ static void slot_answered(ImdControl *c, unsigned slot, uint64_t now_ns)
     else if (r->status == STATUS_UNKNOWN_PEER)
         rejoin(c, now_ns);
     else if (slot == SLOT_BEAT)
-        beat_flags(c, r);
+        take_beat_reply(c, r);
     else if (slot == SLOT_DRAIN)
         drain_answered(c, r, now_ns);
     else

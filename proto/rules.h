@@ -42,6 +42,7 @@
     X(RECONCILE, "what nobody claims is freed, what is claimed is kept")                      \
     X(GRACE, "a manager that just started waits before it frees the unclaimed")               \
     X(SETTLED, "an opening still in flight is not taken for unclaimed")                       \
+    X(LIST_SETTLED, "a host's list waits for no request that was given up")                   \
     X(OWN_SILENCE, "silence counts only while the listener itself ran")                       \
     X(SILENT_CREDIT, "what a silent host was asked for holds up no other host")               \
     X(SLOW_HOST, "a host that answers, but serves next to nothing, is given up")              \

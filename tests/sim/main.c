@@ -238,6 +238,7 @@ static const enum Scenario rule_scenarios[DODO_RULE_MAX] = {
     [DODO_RULE_RELEASE_UNWRITTEN] = SCENARIO_RETAIN,
     [DODO_RULE_GRACE] = SCENARIO_AMNESIA,
     [DODO_RULE_SETTLED] = SCENARIO_CALM,
+    [DODO_RULE_LIST_SETTLED] = SCENARIO_STRIPES,
     [DODO_RULE_OWN_SILENCE] = SCENARIO_PAUSES,
     [DODO_RULE_HOST_DEATH] = SCENARIO_HOSTS,
     [DODO_RULE_SILENT_CREDIT] = SCENARIO_SILENT,
@@ -263,9 +264,14 @@ static const enum Scenario rule_scenarios[DODO_RULE_MAX] = {
 /* Of rules whose loss few seeds show: where the search begins, a little before the first that shows
  * it today. What lies before that costs minutes of a run's time and says nothing. */
 static const uint64_t rule_begins[DODO_RULE_MAX] = {
-    [DODO_RULE_SETTLED] = 65,     [DODO_RULE_STAMP] = 138,     [DODO_RULE_RELEASE_UNWRITTEN] = 138,
-    [DODO_RULE_GIVEN_UP] = 240,   [DODO_RULE_SAVE_ENDS] = 120, [DODO_RULE_WITHDRAW] = 108,
+    [DODO_RULE_SETTLED] = 65,
+    [DODO_RULE_STAMP] = 138,
+    [DODO_RULE_RELEASE_UNWRITTEN] = 138,
+    [DODO_RULE_GIVEN_UP] = 240,
+    [DODO_RULE_SAVE_ENDS] = 120,
+    [DODO_RULE_WITHDRAW] = 108,
     [DODO_RULE_MIRROR_LOOK] = 75,
+    [DODO_RULE_LIST_SETTLED] = 29701768070202,
 };
 
 typedef struct RuleResult {
