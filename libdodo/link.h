@@ -36,7 +36,7 @@ typedef struct Link {
     Polling polling;
     PollingTrial trial;
     bool sent;    /* since its last step */
-    bool patient; /* nobody waits for what its calls ask for: it does not poll */
+    bool patient; /* no read of the program's waits for its calls: it does not poll */
     uint64_t doze_from_ns;
     BurstScratch scratch;
 } Link;

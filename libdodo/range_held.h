@@ -35,8 +35,8 @@ typedef struct DodoEach {
 enum { DODO_EACH_MAX = 8 };
 
 /* Makes @count calls beside each other, at most DODO_EACH_MAX, of any regions: what they send goes
- * out at once. It is for what nobody waits for: it does not poll. @over is called as each ends, in
- * their order, without any lock; it makes no calls of libdodo. */
+ * out at once. No read of the program's waits for them, so it does not poll. @over is called as
+ * each ends, in their order, without any lock; it makes no calls of libdodo. */
 DODO_API void dodo_each(DodoEach *calls, unsigned count, void (*over)(void *ctx, unsigned i),
                         void *ctx);
 

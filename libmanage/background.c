@@ -64,7 +64,8 @@ bool cache_background_more(Cache *c, const CacheJob *first, CacheJob *job, uint6
     cache_enter(c);
     bool taken =
         may_have_company(c, first, now_ns) &&
-        (reclaim_more(c, job, now_ns) || ahead_take(c, job, now_ns) || keep_more(c, job, now_ns));
+        (reclaim_more(c, job, now_ns) || ahead_take(c, job, now_ns) ||
+         (first->kind == CACHE_CLONE && keep_more(c, job, now_ns))); /* which holds up no read */
     cache_unlock(c);
     return taken;
 }

@@ -164,7 +164,7 @@ typedef struct Keep {
     unsigned due_count;
     unsigned jobs; /* under way */
     uint64_t spent_ns;
-    uint64_t each_ns; /* what a job takes of the program's processors, on average; 0: unknown */
+    Cost cpu; /* what one takes of the program's processors */
 } Keep;
 
 struct Cache {

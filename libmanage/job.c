@@ -7,7 +7,6 @@
 #include "libmanage/core_private.h"
 
 enum { USED_ALIKE = 32 }; /* in uses of any piece */
-enum { KEEP_WEIGHT = 8 };
 
 static bool job_remote(const CacheJob *job)
 {
@@ -168,15 +167,14 @@ static int write_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_
 }
 
 /* A copy for the next run: what it took counts, no longer what it was to take. */
-static void keep_end(Cache *c, const CacheJob *job, const CacheResult *result)
+static void keep_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns)
 {
-    uint64_t took = job->waited ? result->ns : max_u64(result->cpu_ns, 1);
-    uint64_t *each = &c->keep.each_ns;
+    uint64_t took = job->waited ? result->ns : result->cpu_ns;
     c->keep.jobs--;
     c->keep.spent_ns = sub_u64(c->keep.spent_ns + took, job->keeps_ns);
     if (job->waited)
         return;
-    *each = *each ? *each - *each / KEEP_WEIGHT + took / KEEP_WEIGHT : took;
+    cost_add(&c->keep.cpu, job->len, took, now_ns);
     for (uint64_t i = job->first; i < job->first + job->pieces; i++)
         piece_find(job->region, i)->kept_ns += (uint32_t)(took / job->pieces);
 }
@@ -185,7 +183,7 @@ static void clone_end(Cache *c, CacheJob *job, const CacheResult *result, uint64
 {
     Region *r = job->region;
     if (job->keeps)
-        keep_end(c, job, result);
+        keep_end(c, job, result, now_ns);
     if (result->remote_error) {
         remote_lost(c, r, now_ns);
         return;

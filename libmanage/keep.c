@@ -27,6 +27,12 @@ static void keep_begin(Cache *c, CacheJob *job, bool waited, uint64_t ns)
 
 /* ---- beside the program --------------------------------------------------------------------- */
 
+/* What a piece's takes of the program's processors; 0: nobody knows. */
+static uint64_t copy_ns(const Cache *c)
+{
+    return cost_of(&c->keep.cpu, c->cfg.piece_bytes);
+}
+
 /* It is being read, or its region's remote memory is being opened. */
 static bool is_too_early(const Piece *p)
 {
@@ -38,7 +44,7 @@ static bool is_due(const Cache *c)
 {
     return c->keep.due_count >= CACHE_BESIDE &&
            !is_too_early(CONTAINER_OF(c->keep.due.next, Piece, keep_link)) &&
-           (c->keep.each_ns > 0 || !c->keep.jobs) && covers(c, CACHE_BESIDE * c->keep.each_ns);
+           (copy_ns(c) > 0 || !c->keep.jobs) && covers(c, CACHE_BESIDE * copy_ns(c));
 }
 
 void keep_wake(Cache *c)
@@ -66,11 +72,11 @@ static Piece *due_next(Cache *c, uint64_t now_ns)
 
 bool keep_more(Cache *c, CacheJob *job, uint64_t now_ns)
 {
-    Piece *p = covers(c, c->keep.each_ns) ? due_next(c, now_ns) : NULL;
+    Piece *p = covers(c, copy_ns(c)) ? due_next(c, now_ns) : NULL;
     if (!p || !clone_out(c, job, p, PIECES_BESIDE, true, now_ns))
         return false;
     job->probe = probe_len(c, job, p, now_ns);
-    keep_begin(c, job, false, c->keep.each_ns);
+    keep_begin(c, job, false, cost_of(&c->keep.cpu, job->len));
     return true;
 }
 

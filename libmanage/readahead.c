@@ -284,7 +284,9 @@ static bool recorded_take(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
  * Meanwhile a recorded run fetches what remote memory has. */
 bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
-    bool streams = c->ahead_wanted && !c->ahead_of_files;
+    bool streams = !c->ahead_of_files;
+    if (!c->ahead_wanted)
+        return false;
     for (unsigned i = 0; streams && i < STREAMS; i++) {
         Stream *s = &c->streams[i];
         if (s->region && !s->region->closing && is_stream(s) &&
@@ -293,8 +295,8 @@ bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns)
             return true;
     }
     LIST_FOREACH(n, &c->traces)
-        if (c->ahead_wanted && recorded_take(c, CONTAINER_OF(n, Trace, link), job, now_ns))
+        if (recorded_take(c, CONTAINER_OF(n, Trace, link), job, now_ns))
             return true;
-    c->ahead_wanted = c->ahead_wanted && !streams;
+    c->ahead_wanted = !streams;
     return false;
 }

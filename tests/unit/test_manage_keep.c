@@ -86,6 +86,9 @@ TEST(beside__takes_no_more_than_its_share)
     CacheResult result = carry_out(&first);
     cache_background_done(c, &first, &result, w.now_ns);
     assert_false(cache_background_take(c, &job, w.now_ns));
+    first.kind = CACHE_READ_REMOTE; /* which no copy holds up */
+    assert_false(cache_background_more(c, &first, &job, w.now_ns));
+    first.kind = CACHE_CLONE;
     for (; cache_background_more(c, &first, &job, w.now_ns); more++) {
         result = carry_out(&job);
         cache_background_done(c, &job, &result, w.now_ns);
