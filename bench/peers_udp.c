@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/os.h"
+#include "usocket/cipher.h"
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -62,8 +63,9 @@ RawLink *raw_link_new(void)
     if (w == MAP_FAILED)
         return NULL;
     w->fd = -1;
-    if (open_socket(w) < 0 || seal_suite_init(&w->suite) < 0 ||
-        seal_key_set(&w->sealing, &w->suite, key, true) < 0 ||
+    bool ready = open_socket(w) == 0 && seal_suite_init(&w->suite) == 0;
+    w->suite.faster = cipher_fastest(); /* as Dodo's ends have */
+    if (!ready || seal_key_set(&w->sealing, &w->suite, key, true) < 0 ||
         seal_key_set(&w->opening, &w->suite, key, false) < 0) {
         raw_link_free(w);
         return NULL;

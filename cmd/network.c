@@ -8,6 +8,7 @@
 #include "cmd/strangers.h"
 #include "daemon/port_log.h"
 #include "daemon/start.h"
+#include "usocket/cipher.h"
 
 void cmd_message(void *ctx, Session *session, uint8_t type, const uint8_t *payload, size_t len)
 {
@@ -64,6 +65,7 @@ int cmd_network_open(Cmd *cmd, const Id128 *instance, char *error)
     if (res < 0)
         return res;
     config.role = ROLE_CMD;
+    config.cipher = config.keys_count > 0 ? cipher_fastest() : NULL;
     config.self = *instance;
     config.epoch = lease_epoch(&cmd->lease);
     config.sessions_max = (unsigned)o->sessions_max;

@@ -79,7 +79,7 @@ int cmd_run(Cmd *cmd)
     char listen[ADDR_TEXT_MAX];
     start_ready("cmd ready: listen=%s sealed=%s%s",
                 addr_format(&cmd->port.transport->local, listen, sizeof listen),
-                endpoint_is_sealed(cmd->port.endpoint) ? "yes" : "no",
+                endpoint_sealed_by(cmd->port.endpoint),
                 cmd->command->fd >= 0 ? " lease=waits" : "");
     return loop_run(cmd->loop) < 0 || cmd->failed || cmd->address.moved ? EXIT_FAILURE
                                                                         : EXIT_SUCCESS;

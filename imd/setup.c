@@ -11,6 +11,7 @@
 #include "daemon/start.h"
 #include "imd/owner_socket.h"
 #include "imd/shell_private.h"
+#include "usocket/cipher.h"
 
 static int open_loop(Imd *imd, char *error)
 {
@@ -65,6 +66,7 @@ static int open_all(Imd *imd, char *error)
         return res;
     imd->owner = o->owner_fd != UINT64_MAX ? (int)o->owner_fd : -1;
     identity.role = ROLE_IMD;
+    identity.cipher = identity.keys_count > 0 ? cipher_fastest() : NULL;
     identity.epoch = imd->epoch;
     os_random(NULL, &identity.self, sizeof identity.self);
     res = imd_network_open(imd, &identity, error);

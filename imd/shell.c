@@ -88,7 +88,7 @@ static void say_ready(const Imd *imd)
                 "locked=%s epoch=%016" PRIx64,
                 addr_format(&imd->port.transport->local, listen, sizeof listen), ports->str,
                 start_size(imd->pool.bytes, size, sizeof size), imd->threads.count,
-                imd->options->common.manager, endpoint_is_sealed(imd->port.endpoint) ? "yes" : "no",
+                imd->options->common.manager, endpoint_sealed_by(imd->port.endpoint),
                 imd->pool.locked ? "yes" : "no", imd->epoch);
 }
 

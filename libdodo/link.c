@@ -11,6 +11,7 @@
 #include "base/os.h"
 #include "base/time.h"
 #include "libdodo/random.h"
+#include "usocket/cipher.h"
 
 /* So much later than asked for a wait may end, as the kernel has it for any thread's. */
 enum { WAIT_SLACK_NS = 50000 };
@@ -61,6 +62,7 @@ static Channel *channel_make(Link *link, Client *client, const Settings *s, cons
 {
     EndpointConfig config = {.cluster = s->cluster,
                              .keys_count = s->keys_count,
+                             .cipher = s->keys_count > 0 ? cipher_fastest() : NULL,
                              .role = ROLE_CLIENT,
                              .self = *self,
                              .sessions_max = LINK_SESSIONS_MAX,

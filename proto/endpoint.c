@@ -64,7 +64,12 @@ static bool derive_ids(Endpoint *e)
 
 static bool endpoint_derive_keys(Endpoint *e)
 {
-    return !endpoint_keyed(e) || (seal_suite_init(&e->suite) == 0 && derive_ids(e));
+    if (!endpoint_keyed(e))
+        return true;
+    if (seal_suite_init(&e->suite) != 0)
+        return false;
+    e->suite.faster = e->config.cipher;
+    return derive_ids(e);
 }
 
 /* ---- limits of rate ------------------------------------------------------------------------- */
@@ -619,6 +624,13 @@ size_t endpoint_overhead(const Endpoint *e)
 bool endpoint_is_sealed(const Endpoint *e)
 {
     return endpoint_keyed(e);
+}
+
+const char *endpoint_sealed_by(const Endpoint *e)
+{
+    if (!endpoint_keyed(e))
+        return "no";
+    return e->suite.faster ? e->suite.faster->name : "OpenSSL";
 }
 
 void endpoint_header(const Endpoint *e, const Session *s, uint8_t type,

@@ -21,6 +21,7 @@
 
 #include "base/env.h"
 #include "proto/conf/cluster_key.h"
+#include "proto/seal.h"
 #include "proto/wire.h"
 
 enum { SESSION_REPLAY_WINDOW = 4096 };
@@ -33,6 +34,7 @@ typedef struct EndpointConfig {
     ClusterKey keys[CLUSTER_KEYS_MAX]; /* the first seals HELLOs, all of them open (rotation) */
     unsigned keys_count;               /* 0: unsealed, and sealed datagrams are refused; with a
                                           key, unsealed ones are */
+    const SealCipher *cipher;          /* seals messages; NULL: OpenSSL's. Borrowed */
     uint8_t role;
     Id128 self; /* a HELLO from the same identity is an echo, and refused; null: of nobody */
     uint64_t epoch;
@@ -138,6 +140,8 @@ uint64_t endpoint_deadline(const Endpoint *e);
 /* Bytes that endpoint_seal() adds to a payload: 16, or 40 sealed. */
 size_t endpoint_overhead(const Endpoint *e);
 bool endpoint_is_sealed(const Endpoint *e);
+/* "no", or the name of the library that seals. */
+const char *endpoint_sealed_by(const Endpoint *e);
 /* Makes the datagram of a message; returns its length, 0 when the session is not up. @out may not
  * overlap @payload, except that payload may already stand at out + WIRE_HEADER_SIZE (+
  * WIRE_COUNTER_SIZE sealed). */

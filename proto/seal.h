@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What sealing needs of cryptography, and nothing more of it: HKDF-SHA256, HMAC-SHA256 cut to 16
- * bytes, AES-256-GCM with the key set once, and the replay window. All through OpenSSL's EVP, so
- * that the fastest code for the processor is used. Knows nothing of sessions. Pure.
+ * bytes, AES-256-GCM with the key set once, and the replay window. Through OpenSSL's EVP, but for
+ * AES-256-GCM where the shell has found a faster one. Knows nothing of sessions. Pure.
  *
  * Every key in use is derived, so that no key ever has two uses. From a cluster key, with HKDF:
  *   no salt, info "dodo 1 hello"       the key of the MAC in HELLO and HELLO_ACK
@@ -16,7 +16,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SEAL_KEY_SIZE = 32, SEAL_TAG_SIZE = 16, SEAL_MAC_SIZE = 16, SEAL_WINDOW = 4096 };
+enum {
+    SEAL_KEY_SIZE = 32,
+    SEAL_NONCE_SIZE = 12,
+    SEAL_TAG_SIZE = 16,
+    SEAL_MAC_SIZE = 16,
+    SEAL_EXPANDED_ALIGN = 64,
+    SEAL_WINDOW = 4096,
+};
+
+/* AES-256-GCM of another library. It keeps nothing but what @expand makes of a key, in
+ * @expanded_size bytes (a multiple of SEAL_EXPANDED_ALIGN, and so aligned). @in == @out is fine.
+ * What @open makes of the data is a tag: the caller compares it. */
+typedef struct SealCipher {
+    const char *name; /* of the library */
+    size_t expanded_size;
+    void (*expand)(const uint8_t key[SEAL_KEY_SIZE], void *ret_expanded);
+    void (*seal)(const void *expanded, const uint8_t nonce[SEAL_NONCE_SIZE], const uint8_t *aad,
+                 size_t aad_len, const uint8_t *in, size_t len, uint8_t *out,
+                 uint8_t ret_tag[SEAL_TAG_SIZE]);
+    void (*open)(const void *expanded, const uint8_t nonce[SEAL_NONCE_SIZE], const uint8_t *aad,
+                 size_t aad_len, const uint8_t *in, size_t len, uint8_t *out,
+                 uint8_t ret_tag[SEAL_TAG_SIZE]);
+} SealCipher;
 
 struct evp_cipher_st;
 struct evp_cipher_ctx_st;
@@ -28,6 +50,7 @@ typedef struct SealSuite {
     struct evp_cipher_st *cipher;
     struct evp_mac_ctx_st *mac;
     struct evp_kdf_ctx_st *kdf;
+    const SealCipher *faster; /* for keys that are set from now on; NULL, as at first: OpenSSL's */
 } SealSuite;
 /* 0; -ENOMEM: no memory, or a crypto library without these algorithms. */
 int seal_suite_init(SealSuite *suite);
@@ -48,9 +71,11 @@ void seal_wipe(void *p, size_t len);
  * only its nonce. Zeroed: none yet. */
 typedef struct SealKey {
     struct evp_cipher_ctx_st *ctx;
+    const SealCipher *faster; /* then there is @expanded, and no @ctx */
+    void *expanded;
 } SealKey;
-/* May be called again to change the key. @sealing: for seal_seal(), else for seal_open().
- * 0 or -ENOMEM. The caller wipes @key. */
+/* May be called again to change the key, with the same suite. @sealing: for seal_seal(), else for
+ * seal_open(). 0 or -ENOMEM. The caller wipes @key. */
 int seal_key_set(SealKey *k, const SealSuite *suite, const uint8_t key[SEAL_KEY_SIZE],
                  bool sealing);
 /* Wipes and frees; fine on a zeroed one. */

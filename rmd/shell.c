@@ -89,7 +89,7 @@ static void say_ready(const Rmd *rmd)
     start_ready("rmd ready: listen=%s manager=%s pool=%s imd=%s sealed=%s",
                 addr_format(&rmd->port.transport->local, listen, sizeof listen), o->common.manager,
                 capped ? start_size(o->pool_max_bytes, pool, sizeof pool) : "auto",
-                rmd->child.program, endpoint_is_sealed(rmd->port.endpoint) ? "yes" : "no");
+                rmd->child.program, endpoint_sealed_by(rmd->port.endpoint));
 }
 
 int rmd_run(Rmd *rmd)
