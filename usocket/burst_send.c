@@ -38,6 +38,18 @@ static int send_gathered(Transport *t, Endpoint *e, Session *s, const Burst *b,
     return send_iov(t, &s->peer, scratch->iov, 2 * n, 2, n, header_len + b->segment);
 }
 
+/* The next datagram's bytes come from memory while this one is sealed. */
+static void fetch_ahead(const Burst *b, uint64_t left)
+{
+    enum { LINE = 64 };
+    if (left == 0)
+        return;
+    unsigned index = (unsigned)__builtin_ctzll(left);
+    const uint8_t *data = b->data + (size_t)index * b->segment;
+    for (size_t at = 0, len = burst_segment_len(b, index); at < len; at += LINE)
+        __builtin_prefetch(data + at);
+}
+
 static int send_sealed(Transport *t, Endpoint *e, Session *s, const Burst *b, BurstScratch *scratch)
 {
     unsigned n = 0;
@@ -46,6 +58,7 @@ static int send_sealed(Transport *t, Endpoint *e, Session *s, const Burst *b, Bu
         uint8_t *out = scratch->sealed + at;
         uint8_t *payload = out + WIRE_HEADER_SIZE + WIRE_COUNTER_SIZE;
         size_t len = burst_payload(b, (unsigned)__builtin_ctzll(want), payload);
+        fetch_ahead(b, want & (want - 1));
         size_t sealed = endpoint_seal(e, s, b->type, payload, len, out);
         if (sealed == 0)
             break; /* the crypto library failed: as lost as in the network */
