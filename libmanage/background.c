@@ -59,13 +59,14 @@ static bool may_have_company(const Cache *c, const CacheJob *first, uint64_t now
     return cache_job_goes_beside(first) && !remote_unproven(c, first->region, first->len, now_ns);
 }
 
-bool cache_background_more(Cache *c, const CacheJob *first, CacheJob *job, uint64_t now_ns)
+bool cache_background_more(Cache *c, CacheJob *first, CacheJob *job, uint64_t now_ns)
 {
     cache_enter(c);
     bool taken =
-        may_have_company(c, first, now_ns) &&
-        (reclaim_more(c, job, now_ns) || ahead_take(c, job, now_ns) ||
-         (first->kind == CACHE_CLONE && keep_more(c, job, now_ns))); /* which holds up no read */
+        batch_more(c, first, job, now_ns) ||
+        (may_have_company(c, first, now_ns) &&
+         (reclaim_more(c, job, now_ns) || ahead_take(c, job, now_ns) ||
+          (first->kind == CACHE_CLONE && keep_more(c, job, now_ns)))); /* which holds up no read */
     cache_unlock(c);
     return taken;
 }
@@ -75,6 +76,7 @@ void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, u
     cache_enter(c);
     Region *r = job->region;
     c->ahead_of_files -= job->ahead && job->kind == CACHE_READ_FILE;
+    batch_note(c, job, now_ns);
     /* What could not be written is in the region, for its csync. */
     if (job_end(c, job, result, now_ns) != 0 && job->ahead)
         stream_forget(c, r); /* the read there will report the error */

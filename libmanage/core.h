@@ -156,6 +156,7 @@ enum CacheJobKind {
 struct CacheJob {
     uint8_t kind, advice;
     bool both;
+    bool together; /* READ_FILE: with others of a batch. Ask for all of them before reading one */
     void *file;
     int remote; /* as OPEN_REMOTE gave it */
     unsigned flags;
@@ -164,6 +165,7 @@ struct CacheJob {
     int iov_count;
     /* private */
     struct Region *region;
+    struct Trace *recorded; /* what an earlier run read comes ahead */
     uint64_t first, pieces; /* of the region; 0: the caller's buffer */
     uint64_t start_ns, sync_failures;
     bool keeps, waited;      /* a copy for the next run; the program waits for it, */
@@ -202,7 +204,7 @@ enum { CACHE_BESIDE = 8 };
 /* Whether the job is one of those that may be. */
 bool cache_job_goes_beside(const CacheJob *job);
 /* A further job, for a thread that is about to carry out @first. False: there is none. */
-bool cache_background_more(Cache *c, const CacheJob *first, CacheJob *job, uint64_t now_ns);
+bool cache_background_more(Cache *c, CacheJob *first, CacheJob *job, uint64_t now_ns);
 /* A copy of what is local of a region that is retained, for the next run, before its cclose or the
  * end of the process. *@at: 0 at first. Several may be carried out beside each other. False: there
  * is none, or it would take more of this run than it may. */

@@ -167,6 +167,14 @@ typedef struct Keep {
     Cost cpu; /* what one takes of the program's processors */
 } Keep;
 
+/* Reads of a file that are under way together, ahead of the program. */
+typedef struct AheadBatch {
+    bool grows; /* a further one may join */
+    unsigned reads, left;
+    Ways *ways;
+    uint64_t start_ns, alone_ns; /* alone: what they would take one after the other */
+} AheadBatch;
+
 struct Cache {
     /* What a hit looks at, side by side: between two reads a program's data takes the caches. */
     unsigned piece_shift; /* the logarithm of a piece's size */
@@ -217,6 +225,7 @@ struct Cache {
     uint64_t reads;
     bool ahead_wanted;       /* a stream may have something to fetch */
     unsigned ahead_of_files; /* jobs */
+    AheadBatch batch;
 
     bool background_idle;
     CacheCall *waiters;
@@ -508,6 +517,11 @@ bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len);
 void stream_follow(Cache *c, const Region *r, uint64_t from, uint64_t to, uint64_t len);
 void stream_forget(Cache *c, const Region *r);
 bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns);
+/* A further read of the file, where it pays to have several under way (width.h), for a thread that
+ * is about to carry out @first. */
+bool batch_more(Cache *c, CacheJob *first, CacheJob *job, uint64_t now_ns);
+/* A job is over: perhaps the last one of a batch. */
+void batch_note(Cache *c, const CacheJob *job, uint64_t now_ns);
 
 /* ---- place.c -------------------------------------------------------------------------------- */
 

@@ -162,6 +162,8 @@ void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
         return;
     if (left || once || direct_overlaps(c, r, index, NULL) ||
         (source == CACHE_READ_FILE && !asked && file_is_cheap(c, r, limit - offset))) {
+        if (left) /* the next run may need it as well */
+            trace_note(c, r, offset, min_u64(limit, r->size), call->in_order);
         fetch_past(c, call, source, false, now_ns);
         return;
     }

@@ -156,6 +156,8 @@ static void record_take(Cache *c, Lane *l, const HitRecord *h, HitSum *sum)
         bool held = c->hooks.file_held && h->file_ns < copy_ns * c->cfg.bypass_factor;
         file_cost_add(c, r, h->len, h->file_ns, held, h->at_ns);
         worth_note(c, r, h->len, false, h->file_ns, WORTH_FILE, h->at_ns);
+        if (r->ways->left)
+            trace_note(c, r, h->offset / CACHE_BLOCK * CACHE_BLOCK, h->offset + h->len, false);
         return;
     }
     run_follow(c, l, r, h->run_from, h->offset + h->len, h->len);

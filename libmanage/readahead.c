@@ -204,7 +204,7 @@ static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offse
      * would send a drive to and fro. */
     if (source == CACHE_READ_FILE &&
         (is_sequential(s) || file_is_cheap(c, r, s->len) || file_is_cheap(c, r, limit - from) ||
-         !file_is_known(c, r, s->len) || c->ahead_of_files))
+         !file_is_known(c, r, s->len) || (c->ahead_of_files && !c->batch.grows)))
         return false;
     if (kernel_is_asked(c, r, limit - from, source) &&
         c->hooks.file_held(c->hooks.ctx, r->file, from, min_u64(limit, r->size) - from))
@@ -259,25 +259,93 @@ static bool strided_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
     return false;
 }
 
+typedef struct AheadRange {
+    Region *region;
+    uint64_t from, to, bytes; /* of the region; bytes: of the recorded range as a whole */
+} AheadRange;
+
 /* What comes next as an earlier run was. A range of many reads was read in order; a short one may
  * be what was missing between others, and the latest read tells. */
+static bool recorded_fetch(Cache *c, Trace *t, TraceAhead *at, const AheadRange *next,
+                           CacheJob *job, uint64_t now_ns)
+{
+    bool in_order = t->in_order || next->bytes > WINDOW_READS * t->bytes;
+    const Stream s = {.region = next->region,
+                      .id = t->stream,
+                      .len = t->bytes,
+                      .stride = in_order ? (int64_t)t->bytes : 0};
+    bool taken = ahead_fetch(c, job, &s, next->from, next->to, now_ns);
+    trace_fetched(t, at, next->region, taken ? job->offset + job->len : next->to);
+    job->recorded = taken ? t : NULL;
+    return taken;
+}
+
+static bool recorded_next(const Cache *c, const Trace *t, TraceAhead *at, AheadRange *ret)
+{
+    ret->region = trace_ahead(c, t, at, &ret->from, &ret->to, &ret->bytes);
+    return ret->region != NULL;
+}
+
 static bool recorded_take(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
 {
-    uint64_t from, to, bytes;
-    Region *r;
+    AheadRange next;
     TraceAhead *at = c->ahead_of_files ? &t->far : &t->ahead;
-    while (budget(c, c->cfg.piece_bytes) && (r = trace_ahead(c, t, at, &from, &to, &bytes))) {
-        bool in_order = t->in_order || bytes > WINDOW_READS * t->bytes;
-        const Stream s = {.region = r,
-                          .id = t->stream,
-                          .len = t->bytes,
-                          .stride = in_order ? (int64_t)t->bytes : 0};
-        bool taken = ahead_fetch(c, job, &s, from, to, now_ns);
-        trace_fetched(t, at, r, taken ? job->offset + job->len : to);
-        if (taken)
+    while (budget(c, c->cfg.piece_bytes) && recorded_next(c, t, at, &next))
+        if (recorded_fetch(c, t, at, &next, job, now_ns))
             return true;
-    }
     return false;
+}
+
+/* Another range of the file, up to the first one that remote memory has. */
+static bool recorded_more(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
+{
+    AheadRange next;
+    while (budget(c, c->cfg.piece_bytes) && recorded_next(c, t, &t->ahead, &next) &&
+           fetch_source(c, next.region, next.from, next.to - next.from, now_ns) == CACHE_READ_FILE)
+        if (recorded_fetch(c, t, &t->ahead, &next, job, now_ns))
+            return true;
+    return false;
+}
+
+/* ---- reads of the file together ------------------------------------------------------------- */
+
+static uint64_t alone_ns(const CacheJob *job)
+{
+    return cost_of(&job->region->ways->cost[COST_FILE], job->len);
+}
+
+static void batch_add(AheadBatch *b, CacheJob *job)
+{
+    job->together = true;
+    b->alone_ns += alone_ns(job);
+    b->reads++;
+    b->left++;
+}
+
+bool batch_more(Cache *c, CacheJob *first, CacheJob *job, uint64_t now_ns)
+{
+    AheadBatch *b = &c->batch;
+    if (!first->ahead || first->kind != CACHE_READ_FILE || !first->recorded ||
+        (first->together ? b->reads : 1) >= width_reads(&first->region->ways->width, now_ns))
+        return false;
+    b->grows = true;
+    bool taken = recorded_more(c, first->recorded, job, now_ns);
+    b->grows = false;
+    if (taken && !first->together) {
+        *b = (AheadBatch){.ways = first->region->ways, .start_ns = now_ns};
+        batch_add(b, first);
+    }
+    if (taken)
+        batch_add(b, job);
+    return taken;
+}
+
+void batch_note(Cache *c, const CacheJob *job, uint64_t now_ns)
+{
+    AheadBatch *b = &c->batch;
+    if (!job->together || --b->left > 0)
+        return;
+    width_note(&b->ways->width, b->reads, b->alone_ns, sub_u64(now_ns, b->start_ns), now_ns);
 }
 
 /* Of files one after the other: two at once would send a drive to and fro. Streams wait for that.

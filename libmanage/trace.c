@@ -298,7 +298,7 @@ void trace_note(Cache *c, Region *r, uint64_t from, uint64_t to, bool in_order)
     if (!place_follow(t, read))
         return;
     t->along++;
-    if (t->ahead.range >= t->before.count)
+    if (t->ahead.range >= t->before.count || r->ways->left)
         return;
     c->ahead_wanted = true;
     background_wake(c);
@@ -334,6 +334,8 @@ Region *trace_ahead(const Cache *c, const Trace *t, TraceAhead *at, uint64_t *re
         Region *r = at->part < g->blocks ? region_at(c, t, from) : NULL;
         if (!r)
             continue;
+        if (r->ways->left) /* nothing is kept */
+            return NULL;
         if (r->remote_wanted || r->remote_state == REMOTE_OPENING) /* it may be there */
             return NULL;
         *ret_bytes = (uint64_t)g->blocks * CACHE_BLOCK;

@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "libmanage/core.h"
 #include "libmanage/cost.h"
+#include "libmanage/width.h"
 #include "libmanage/worth.h"
 
 enum { WAYS_MAX = 64 }; /* files with costs of their own; others share those of another one */
@@ -44,6 +45,7 @@ typedef struct Ways {
     unsigned looks;    /* reads that go to remote memory, to see what it costs now */
     _Atomic bool left; /* worth.left: reads go past the cache, and it gives up the file's pieces */
     Worth worth;
+    Width width;
     ListNode pieces; /* of its regions */
 } Ways;
 

@@ -4,6 +4,7 @@
 
 #include "base/os.h"
 #include "base/time.h"
+#include "libmanage/backing.h"
 #include "libmanage/carry.h"
 #include "libmanage/pages.h"
 #include "libmanage/shell_private.h"
@@ -86,6 +87,9 @@ static void work(Manage *m, CacheJob jobs[CACHE_BESIDE])
     unsigned count = 1, i = 0, end;
     while (count < CACHE_BESIDE && cache_background_more(m->cache, jobs, &jobs[count], os_now_ns()))
         count++;
+    for (unsigned k = 0; k < count; k++)
+        if (jobs[k].together)
+            backing_ask(jobs[k].file, jobs[k].offset, jobs[k].len);
     for (; i < count; i = end) {
         end = i;
         while (end < count && cache_job_goes_beside(&jobs[end]))

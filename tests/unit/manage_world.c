@@ -54,7 +54,7 @@ static void world_release(void *ctx, void *file)
 /* ---- steps ---------------------------------------------------------------------------------- */
 
 /* Another thread's job, which a further one may be carried out beside. */
-static const CacheJob *job_beside(const World *w, const WorldBackground *b)
+static CacheJob *job_beside(World *w, const WorldBackground *b)
 {
     for (unsigned i = 0; i < WORLD_BACKGROUND; i++)
         if (w->background[i].job.on && &w->background[i] != b)
@@ -74,7 +74,7 @@ static bool background_take(World *w, WorldBackground *b)
 {
     if (sim_rng_chance(&w->rng, 20000) && keep_take(w, b))
         return true;
-    const CacheJob *first = job_beside(w, b);
+    CacheJob *first = job_beside(w, b);
     if (!first || sim_rng_chance(&w->rng, 100000))
         return cache_background_take(w->cache, &b->cache, w->now_ns);
     bool more = cache_background_more(w->cache, first, &b->cache, w->now_ns);

@@ -36,7 +36,7 @@ static CacheRange range_of(unsigned piece)
     return (CacheRange){.block = piece * (PIECE / CACHE_BLOCK), .blocks = PIECE / CACHE_BLOCK};
 }
 
-static CacheRange earlier[40];
+static CacheRange earlier[56];
 
 static void earlier_run(unsigned count)
 {
@@ -396,6 +396,70 @@ TEST(ahead__reads_of_remote_memory_go_beside_each_other)
     cache_free(c);
 }
 
+/* A batch of reads of the file ahead of the program, which take @batch_ns together; its length. */
+static unsigned batch_over(Cache *c, uint64_t batch_ns)
+{
+    CacheJob jobs[AHEAD + 1];
+    unsigned n = 1;
+    if (!cache_background_take(c, &jobs[0], w.now_ns))
+        return 0;
+    while (cache_background_more(c, &jobs[0], &jobs[n], w.now_ns))
+        assert_true(++n <= AHEAD);
+    w.now_ns += batch_ns;
+    for (unsigned i = 0; i < n; i++) {
+        assert_int_equal(jobs[i].kind, CACHE_READ_FILE);
+        assert_int_equal(jobs[i].together, n > 1);
+        CacheResult result = carry_out(&jobs[i]);
+        result.ns = 1; /* the kernel has read it by then */
+        cache_background_done(c, &jobs[i], &result, w.now_ns);
+    }
+    return n;
+}
+
+enum { RUN = 56 };
+
+/* The program reads all that is there, and waits; so much that batches are as long as they may be.
+ * The length of each. */
+static unsigned run_ahead(Cache *c, int rd, uint64_t batch_ns, unsigned lengths[RUN])
+{
+    unsigned batches = 0;
+    for (unsigned i = 0; i < RUN; i++) {
+        read_piece(c, rd, piece_at(i));
+        if (i % AHEAD != AHEAD - 1)
+            continue;
+        for (unsigned n; (n = batch_over(c, batch_ns)) > 0; batches++)
+            lengths[batches] = n;
+    }
+    assert_in_range(w.did[CACHE_READ_FILE], RUN, RUN); /* nothing twice */
+    return batches;
+}
+
+/* What each of them took in its batch says nothing of a read by itself, with which the next batches
+ * are compared. */
+TEST(ahead__reads_of_a_file_go_together_where_the_drive_can)
+{
+    int rd;
+    unsigned lengths[RUN];
+    Cache *c = make_followed(RUN, &rd);
+    unsigned batches = run_ahead(c, rd, 3 * w.file_ns, lengths);
+    assert_int_equal(batches, RUN / AHEAD - 1);
+    for (unsigned i = 0; i < batches; i++)
+        assert_int_equal(lengths[i], AHEAD);
+    cache_free(c);
+}
+
+TEST(ahead__reads_of_a_disk_go_one_at_a_time)
+{
+    int rd;
+    unsigned lengths[RUN];
+    Cache *c = make_followed(RUN, &rd);
+    unsigned batches = run_ahead(c, rd, 3 * AHEAD * w.file_ns, lengths);
+    for (unsigned i = 4; i < batches; i++) /* after a trial */
+        assert_int_equal(lengths[i], 1);
+    assert_in_range(batches, 4 + AHEAD, 4 + 2 * AHEAD);
+    cache_free(c);
+}
+
 /* Remote memory has every other piece of an earlier run. */
 static void open_half_held(Cache *c)
 {
@@ -424,6 +488,7 @@ TEST(ahead__reads_remote_memory_beside_the_file)
     for (unsigned i = 0; i < 4; i++)
         read_piece(c, rd, piece_at(i));
     (void)take_next(c, &of_file, CACHE_READ_FILE);
+    assert_false(cache_background_more(c, &of_file, &job, w.now_ns)); /* remote memory is next */
     job_over(c, take_next(c, &job, CACHE_READ_REMOTE));
     job_over(c, take_next(c, &job, CACHE_READ_REMOTE));
     assert_false(cache_background_take(c, &job, w.now_ns));
@@ -496,6 +561,64 @@ TEST(run__leaves_what_the_kernel_had)
     assert_int_equal(r.count, 20);
     assert_int_equal(r.ranges[19].block, range_of(piece_at(19)).block);
     cache_free(c);
+}
+
+/* The cache has let go of the file: threads read it without the lock, or with it. */
+TEST(run__leaves_what_it_read_past_the_cache)
+{
+    int rd;
+    CacheHit hit;
+    CacheConfig cfg = ahead_config();
+    cfg.lets_go = true;
+    Cache *c = make_retained(&cfg, &rd);
+    struct Lane *lane = cache_lane(c);
+    background(c);
+    cache_copy_cost(c, PIECE, 10000);
+    for (unsigned i = 0; i < 20000 && !cache_turns(c); i++)
+        read_piece(c, rd, piece_at(i % 60));
+    assert_int_equal(cache_turns(c), 1);
+    for (unsigned i = 40; i < 56; i++) /* what it held goes with the reads */
+        read_piece(c, rd, piece_at(i));
+    assert_int_equal(stats(c).cached_bytes, 0);
+    unsigned count = recorded(c).count;
+    for (unsigned i = 0; i < 20; i++) {
+        uint64_t at = (uint64_t)piece_at(i) * PIECE;
+        assert_int_equal(cache_hit_begin(&hit, c, lane, rd, (off_t)at, PIECE), CACHE_HIT_FILE);
+        cache_hit_file_end(&hit, c, w.file_ns, w.now_ns += w.file_ns);
+    }
+    for (unsigned i = 20; i < 40; i++)
+        read_piece(c, rd, piece_at(i));
+    CacheRecord r = recorded(c);
+    assert_int_equal(r.count, count + 40);
+    for (unsigned i = 0; i < 40; i++)
+        assert_int_equal(r.ranges[count + i].block, range_of(piece_at(i)).block);
+    cache_free(c);
+}
+
+/* ... and that is followed, as the run goes on so fast by it, the cache is not let go of. */
+TEST(run__that_is_led_lets_go_of_nothing)
+{
+    for (unsigned led = 0; led < 2; led++) {
+        int rd;
+        CacheConfig cfg = ahead_config();
+        cfg.lets_go = true;
+        for (unsigned i = 0; i < 56; i++)
+            earlier[i] = range_of(piece_at(i));
+        w.earlier = earlier;
+        w.earlier_count = 56;
+        Cache *c = make_retained(&cfg, &rd);
+        background(c);
+        cache_copy_cost(c, PIECE, 10000);
+        w.did[CACHE_READ_FILE] = 0;
+        for (unsigned i = 0; i < 20000 && !cache_turns(c); i++) {
+            read_piece(c, rd, piece_at(i % 56));
+            if (i % AHEAD == AHEAD - 1)
+                while (batch_over(c, led ? w.file_ns : AHEAD * w.file_ns) > 0)
+                    ;
+        }
+        assert_int_equal(cache_turns(c) > 0, !led);
+        cache_free(c);
+    }
 }
 
 /* Of its memory, reads that begin in the midst of a block have one in common with the read before.
