@@ -207,6 +207,7 @@ static void mount_parts_end(Mount *m)
     if (m->locks)
         locks_end(m);
     room_end(m);
+    directories_end(m);
     inodes_end(m);
     report_close(m->report);
     fuse_session_destroy(m->session);
@@ -243,6 +244,7 @@ static int mount_and_serve(const MountOptions *o, const char *directory, const c
         return -errno;
     }
     room_init(&m);
+    list_init(&m.directories);
     res = inodes_init(&m, fd);
     m.session = res == 0 ? session_new(&m) : NULL;
     if (!m.session)

@@ -86,8 +86,9 @@ struct Mount {
     bool change_owner;       /* we are root: what others make shall be theirs */
     atomic_bool passthrough; /* the kernel may take further files, to serve them itself */
 
-    pthread_mutex_t lock; /* of the table */
+    pthread_mutex_t lock; /* of the table, and of the list */
     Hmap inodes;
+    ListNode directories;                   /* open ones */
     void (*forget)(Mount *m, Inode *inode); /* before an inode goes that nobody knows any more */
     Mirror *mirror;
     Jobs *jobs;
@@ -314,6 +315,8 @@ void ops_names(struct fuse_lowlevel_ops *ops);
 void ops_attributes(struct fuse_lowlevel_ops *ops);
 void ops_data(struct fuse_lowlevel_ops *ops);
 void ops_directories(struct fuse_lowlevel_ops *ops);
+/* Closes those that the kernel has not released, once the session is over. */
+void directories_end(Mount *m);
 void ops_locks(struct fuse_lowlevel_ops *ops);
 
 #endif

@@ -9,6 +9,7 @@
 #include "adapters/mount/mount.h"
 
 typedef struct OpenDirectory {
+    ListNode node; /* of the mount's */
     pthread_mutex_t lock;
     DIR *dir;
     off_t at;           /* where @dir stands */
@@ -18,6 +19,36 @@ typedef struct OpenDirectory {
 static OpenDirectory *directory_of(const struct fuse_file_info *fi)
 {
     return (OpenDirectory *)(uintptr_t)fi->fh; // NOLINT
+}
+
+static void directory_enter(Mount *m, OpenDirectory *d)
+{
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_mutex_lock(&m->lock);
+    list_push_back(&m->directories, &d->node);
+    pthread_mutex_unlock(&m->lock);
+}
+
+static void directory_close(OpenDirectory *d)
+{
+    (void)closedir(d->dir);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+static void directory_leave(Mount *m, OpenDirectory *d)
+{
+    pthread_mutex_lock(&m->lock);
+    list_remove(&d->node);
+    pthread_mutex_unlock(&m->lock);
+    directory_close(d);
+}
+
+void directories_end(Mount *m)
+{
+    LIST_FOREACH(node, &m->directories)
+        directory_close(CONTAINER_OF(node, OpenDirectory, node));
+    list_init(&m->directories);
 }
 
 static void directories_open(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi)
@@ -34,12 +65,11 @@ static void directories_open(fuse_req_t req, fuse_ino_t number, struct fuse_file
         (void)fuse_reply_err(req, error);
         return;
     }
-    pthread_mutex_init(&d->lock, NULL);
+    Mount *m = mount_of(req);
     fi->fh = (uint64_t)(uintptr_t)d;
-    if (fuse_reply_open(req, fi) == 0)
-        return;
-    (void)closedir(d->dir); /* interrupted: nobody will release it */
-    free(d);
+    directory_enter(m, d);
+    if (fuse_reply_open(req, fi) != 0)
+        directory_leave(m, d); /* interrupted: nobody will release it */
 }
 
 /* The next entry that found no room yet; NULL with errno 0: the end. */
@@ -95,10 +125,7 @@ static void directories_read(fuse_req_t req, fuse_ino_t number, size_t size, off
 
 static void directories_release(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi)
 {
-    OpenDirectory *d = directory_of(fi);
-    (void)closedir(d->dir);
-    pthread_mutex_destroy(&d->lock);
-    free(d);
+    directory_leave(mount_of(req), directory_of(fi));
     (void)fuse_reply_err(req, 0);
 }
 
