@@ -86,6 +86,7 @@ enum {
     X(fill)  /* fills beside a write that began before memory was open */ \
     X(clone) /* writes past the cache beside clones and fetches */        \
     X(sync)  /* csyncs that fail beside write-backs */                    \
+    X(led)   /* reads along an earlier run's */                           \
     X(brief) /* regions that are closed while the background is busy */
 
 enum ManageScenario {
@@ -162,7 +163,7 @@ typedef struct UserThread {
     /* a job of the cache's */
     CacheJob *job, work;
     CacheResult result;
-    CacheRange earlier[8]; /* of a file: what a run is said to have needed */
+    CacheRange earlier[16]; /* of a file: what a run is said to have needed */
     uint64_t began_ns, digest;
     size_t at;         /* of a write of the file alone */
     bool job_injected; /* the file failed its write or sync */
@@ -217,6 +218,11 @@ struct User {
     Id128 self;
     UserThread threads[USER_THREADS_MAX];
     UserRegion regions[USER_REGIONS_MAX];
+    struct {
+        const UserFile *file;
+        CacheRange ranges[16];
+        size_t count, at;
+    } led; /* the order of its reads, as an earlier run is said to have had it */
     bool wake_pending, background_pending, work_pending;
     uint64_t refraction_from_ns, refraction_until_ns;
 };
@@ -230,6 +236,7 @@ typedef struct ManageParams {
     uint64_t kill_steps; /* on average; 0: nobody is killed */
     uint64_t full_every_ns;
     uint32_t beside_ppm;
+    uint32_t led_ppm;         /* of the reads: as an earlier run had them */
     uint32_t write_first_ppm; /* of the openings: the first call is a write */
     uint64_t hot_bytes;       /* not 0: calls are of the region's first ones */
     uint32_t held_ppm;        /* the kernel has in memory what is read; 0: nobody knows */

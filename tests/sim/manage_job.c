@@ -322,12 +322,27 @@ static void clone_start(UserThread *t)
               remote_later, t, 0);
 }
 
+/* What the program will read now. */
+static void recall_led(UserThread *t, const UserFile *f)
+{
+    User *u = t->user;
+    u->led.file = f;
+    u->led.count = t->result.ranges_count = ARRAY_SIZE(t->earlier);
+    for (size_t i = 0; i < u->led.count; i++)
+        u->led.ranges[i] = t->earlier[i] =
+            (CacheRange){(uint32_t)sim_rng_below(&u->rng, USER_FILE_BLOCKS), 1};
+}
+
 /* True, false or senseless: whatever it is, no read may be wrong. */
-static void recall(UserThread *t)
+static void recall(UserThread *t, const UserFile *f)
 {
     SimRng *r = &t->user->rng;
     t->result.ranges = t->earlier;
-    t->result.ranges_count = sim_rng_below(r, ARRAY_SIZE(t->earlier) + 1);
+    if (t->user->m->p.led_ppm) {
+        recall_led(t, f);
+        return;
+    }
+    t->result.ranges_count = sim_rng_below(r, ARRAY_SIZE(t->earlier) / 2 + 1);
     for (size_t i = 0; i < t->result.ranges_count; i++) {
         bool senseless = sim_rng_chance(r, 20000);
         t->earlier[i] =
@@ -366,7 +381,7 @@ void job_start(UserThread *t, CacheJob *job)
         simfs_sync(r->handle, &u->life, file_done, t);
         break;
     case CACHE_RECALL:
-        recall(t);
+        recall(t, r->file);
         simnet_at(w->net, world_now(w) + sim_rng_below(&w->rng, u->m->p.recall_ns), &u->life,
                   size_later, t, 0);
         break;

@@ -133,9 +133,25 @@ static void stream_piece(UserThread *t)
         t->stream.region = NULL;
 }
 
+static bool led_piece(UserThread *t)
+{
+    User *u = t->user;
+    const UserRegion *r = t->region;
+    if (t->op != USER_READ || u->led.file != r->file || !chance(u, u->m->p.led_ppm))
+        return false;
+    const uint64_t at = (uint64_t)u->led.ranges[u->led.at++ % u->led.count].block * 4096;
+    if (at < r->offset || at - r->offset >= r->len)
+        return false;
+    t->offset = at - r->offset;
+    t->len = r->len - t->offset < 4096 ? r->len - t->offset : 4096;
+    return true;
+}
+
 static void choose_piece(UserThread *t)
 {
     User *u = t->user;
+    if (u->m->p.led_ppm && led_piece(t))
+        return;
     uint64_t len = t->region->len, hot = u->m->p.hot_bytes;
     if (hot && hot < len)
         len = hot;

@@ -102,13 +102,29 @@ static void brief(ManageWorld *m, SimRng *r)
     p->think_ns = 3 * m->w.p.link.delay_ns;
 }
 
+static void led(ManageWorld *m, SimRng *r)
+{
+    ManageParams *p = &m->p;
+    alone(m, r);
+    p->led_ppm = 950000;
+    p->cache.limit_bytes = (uint64_t)USER_FILE_BYTES;
+    p->cache.readahead_bytes = p->cache.limit_bytes / 2;
+    p->cache.remote = sim_rng_below(r, 2);
+    p->cache.lets_go = sim_rng_below(r, 2);
+    p->callers = (unsigned)sim_rng_between(r, 1, USER_CALLERS_MAX);
+    p->rdonly_ppm = p->retain_ppm = 1000000;
+    p->hot_bytes = 0;
+    p->writes = p->syncs = 0;
+    p->opens = p->closes = 20;
+    p->exits = 10;
+    m->w.p.fs.read_fail_ppm = sim_rng_below(r, 2) ? 20000 : 0;
+}
+
 void manage_scenario_choose(ManageWorld *m)
 {
-    static void (*const scenarios[])(ManageWorld *, SimRng *) = {[SCENARIO_held] = held,
-                                                                 [SCENARIO_fill] = fill,
-                                                                 [SCENARIO_clone] = clone,
-                                                                 [SCENARIO_sync] = sync_fails,
-                                                                 [SCENARIO_brief] = brief};
+    static void (*const scenarios[])(ManageWorld *, SimRng *) = {
+        [SCENARIO_held] = held,       [SCENARIO_fill] = fill, [SCENARIO_clone] = clone,
+        [SCENARIO_sync] = sync_fails, [SCENARIO_led] = led,   [SCENARIO_brief] = brief};
     SimRng rng;
     sim_rng_init(&rng, m->w.seed, 0x7363656e);
     if (m->scenario != SCENARIO_any)

@@ -79,6 +79,7 @@ static bool background_take(World *w, WorldBackground *b)
         return cache_background_take(w->cache, &b->cache, w->now_ns);
     bool more = cache_background_more(w->cache, first, &b->cache, w->now_ns);
     w->beside += more;
+    w->together += more && b->cache.together;
     return more;
 }
 
@@ -156,6 +157,13 @@ void world_init(World *w, uint64_t seed)
         w->cfg.cost_fresh_ns = 3600 * NS_PER_S;
     w->cfg.lanes = sim_rng_chance(r, 800000) ? WORLD_LANES : 0;
     w->cfg.remote = sim_rng_chance(r, 850000);
+    if (seed % 4 == 2) { /* as in slot_range(): runs along earlier ones */
+        w->cfg.remote &= seed % 8 == 2;
+        w->cfg.limit_bytes = WORLD_BYTES;
+        w->cfg.readahead_bytes = WORLD_BYTES / 2;
+        w->cfg.piece_bytes = CACHE_BLOCK;
+        w->cfg.low_water_bytes = 0;
+    }
     w->cfg.lets_go = seed % 3 == 0;
     w->cfg.pages = seed % 2 ? &heap_pages : NULL; /* else sanitizers see what is beside a piece */
     if (sim_rng_chance(r, 600000))

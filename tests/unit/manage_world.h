@@ -102,10 +102,11 @@ typedef struct World {
     int remotes_ever;
     uint64_t seed;
     bool trace;
-    CacheRange earlier[8]; /* what a run is said to have needed */
+    CacheRange earlier[16]; /* what a run is said to have needed */
+    unsigned along;
     /* what happened */
     uint64_t reads, writes, syncs, closes, failed_writes, failed_syncs, opens, opens_failed, clones,
-        losses, released, remote_reads, fills, parts, jobs, hits, file_hits, beside;
+        losses, released, remote_reads, fills, parts, jobs, hits, file_hits, beside, together;
     struct Lane *lanes[WORLD_SLOTS];
 } World;
 

@@ -165,12 +165,25 @@ static void world_open(World *w, WorldFile *f)
 {
     static const unsigned flags[] = {0, DODO_RETAIN, MANAGE_WRITE_THROUGH};
     f->flags = flags[sim_rng_below(&w->rng, ARRAY_SIZE(flags))];
+    if (w->seed % 4 == 2)
+        f->flags |= DODO_RETAIN;
     bool quiet = w->quiet;
     w->quiet = true;
     f->rd = cache_open(w->cache, f->len, f->size, f, f->flags);
     w->quiet = quiet;
     WORLD_CHECK(w, f->rd >= 0);
     memcpy(f->doubt, f->lost, sizeof f->doubt);
+}
+
+/* As the earlier run that was last spoken of. */
+static bool goes_along(World *w, WorldSlot *s, uint64_t len)
+{
+    const CacheRange g = w->earlier[w->along++ % ARRAY_SIZE(w->earlier)];
+    if (g.blocks == 0 || (uint64_t)g.block * CACHE_BLOCK >= len)
+        return false;
+    s->offset = (uint64_t)g.block * CACHE_BLOCK;
+    s->len = min_u64((uint64_t)g.blocks * CACHE_BLOCK, len - s->offset);
+    return true;
 }
 
 static void slot_range(World *w, WorldSlot *s)
@@ -182,6 +195,9 @@ static void slot_range(World *w, WorldSlot *s)
         s->len = s->len < len - next ? s->len : len - next;
         return;
     }
+    if (s->op == OP_READ && sim_rng_chance(&w->rng, w->seed % 4 == 2 ? 900000 : 100000) &&
+        goes_along(w, s, len))
+        return;
     s->offset = sim_rng_below(&w->rng, len);
     if (sim_rng_chance(&w->rng, 500000))
         s->offset = s->offset / CACHE_BLOCK * CACHE_BLOCK;

@@ -11,7 +11,7 @@ static World world;
 
 static struct {
     uint64_t reads, writes, syncs, closes, failed_writes, failed_syncs, opens, opens_failed, clones,
-        losses, remote_reads, fills, hits, file_hits, beside;
+        losses, remote_reads, fills, hits, file_hits, beside, together;
     struct manage_stats cache;
 } total;
 
@@ -104,6 +104,7 @@ static void add_up(World *w)
     total.remote_reads += w->remote_reads;
     total.fills += w->fills;
     total.beside += w->beside;
+    total.together += w->together;
     total.hits += w->hits;
     total.file_hits += w->file_hits;
 }
@@ -169,6 +170,7 @@ TEST(core__random_schedules)
         {"pieces read ahead", total.cache.readaheads},
         {"used", total.cache.readahead_used},
         {"jobs beside another", total.beside, .least = 5},
+        {"reads of a file together", total.together, .least = 2},
     };
     for (size_t i = 0; i < ARRAY_SIZE(did); i++) {
         print_message("# %s: %llu\n", did[i].name, (unsigned long long)did[i].count);
