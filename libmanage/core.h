@@ -165,7 +165,6 @@ struct CacheJob {
     int iov_count;
     /* private */
     struct Region *region;
-    struct Trace *recorded; /* what an earlier run read comes ahead */
     uint64_t first, pieces; /* of the region; 0: the caller's buffer */
     uint64_t start_ns, sync_failures;
     bool keeps, waited;      /* a copy for the next run; the program waits for it, */

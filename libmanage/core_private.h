@@ -171,8 +171,7 @@ typedef struct Keep {
 typedef struct AheadBatch {
     bool grows; /* a further one may join */
     unsigned reads, left;
-    Ways *ways;
-    uint64_t start_ns, alone_ns; /* alone: what they would take one after the other */
+    uint64_t start_ns, bytes;
 } AheadBatch;
 
 struct Cache {
@@ -395,6 +394,9 @@ bool remote_pays(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_n
 /* So much cheaper that it is worth making a copy? @in_order: of what is read one after the other.
  */
 bool clone_pays(const Cache *c, const Region *r, uint64_t bytes, bool in_order, uint64_t now_ns);
+/* Since when what was measured of a way counts; where it saves little it is measured again sooner.
+ */
+uint64_t cost_since(const Cache *c, const Cost *cost, uint64_t bytes, uint64_t now_ns);
 /* Has nobody measured yet, or of late, what reading from it costs? */
 bool remote_unproven(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns);
 /* What a clone of that takes; 0: nobody knows. */
@@ -517,8 +519,11 @@ bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len);
 void stream_follow(Cache *c, const Region *r, uint64_t from, uint64_t to, uint64_t len);
 void stream_forget(Cache *c, const Region *r);
 bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns);
-/* A further read of the file, where it pays to have several under way (width.h), for a thread that
- * is about to carry out @first. */
+/* Do several reads of the file at once take clearly less time than one after the other, as far as
+ * was measured? */
+bool together_pays(const Region *r, uint64_t bytes);
+/* A further read of the file ahead, where that pays or is to be measured, for a thread that is
+ * about to carry out @first. */
 bool batch_more(Cache *c, CacheJob *first, CacheJob *job, uint64_t now_ns);
 /* A job is over: perhaps the last one of a batch. */
 void batch_note(Cache *c, const CacheJob *job, uint64_t now_ns);

@@ -41,10 +41,10 @@ static bool remote_is_no_use(const Cache *c, const Region *r, uint64_t bytes, bo
            cost_looks(&r->ways->cost[COST_REMOTE], bytes) >= LOOKS_ENOUGH * (was_of_use ? 2u : 1u);
 }
 
-/* It goes along a recorded run, of which reads come ahead of it faster than it could read them. */
-static bool is_led(const Region *r)
+/* The reads of a recorded run come ahead of the program, several at a time. */
+static bool is_led(const Region *r, uint64_t bytes)
 {
-    return r->trace && r->trace->lead >= TRACE_FOLLOWED && r->ways->width.wide;
+    return r->trace && r->trace->lead >= TRACE_FOLLOWED && together_pays(r, bytes);
 }
 
 /* If what leaves is not dirty, goes to no other host, and the kernel would keep it. A program that
@@ -53,7 +53,7 @@ static bool may_leave(const Cache *c, const Region *r, uint64_t bytes, bool in_o
                       uint64_t now_ns)
 {
     uint64_t enough = min_u64(DROPS_ENOUGH, c->cfg.limit_bytes / c->cfg.piece_bytes);
-    return c->drops >= enough && kernel_caches(r) && !is_led(r) &&
+    return c->drops >= enough && kernel_caches(r) && !is_led(r, bytes) &&
            c->policy == policy_builtin(POLICY_DEFAULT) &&
            remote_is_no_use(c, r, bytes, in_order, now_ns);
 }

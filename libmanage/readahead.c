@@ -276,7 +276,6 @@ static bool recorded_fetch(Cache *c, Trace *t, TraceAhead *at, const AheadRange 
                       .stride = in_order ? (int64_t)t->bytes : 0};
     bool taken = ahead_fetch(c, job, &s, next->from, next->to, now_ns);
     trace_fetched(t, at, next->region, taken ? job->offset + job->len : next->to);
-    job->recorded = taken ? t : NULL;
     return taken;
 }
 
@@ -309,15 +308,26 @@ static bool recorded_more(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
 
 /* ---- reads of the file together ------------------------------------------------------------- */
 
-static uint64_t alone_ns(const CacheJob *job)
+/* A disk has one arm: reads at once take as long as one after the other, and the program's own wait
+ * for all of them. An SSD, a cloud's volume and a file server carry out many at the same time. None
+ * of them can be asked, so it is measured, as remote memory is. */
+bool together_pays(const Region *r, uint64_t bytes)
 {
-    return cost_of(&job->region->ways->cost[COST_FILE], job->len);
+    uint64_t each = cost_of(&r->ways->cost[COST_TOGETHER], bytes);
+    return each && each + each / COST_SAVES < cost_of(&r->ways->cost[COST_FILE], bytes);
+}
+
+static bool go_together(const Cache *c, const CacheJob *first, uint64_t now_ns)
+{
+    const Cost *each = &first->region->ways->cost[COST_TOGETHER];
+    return together_pays(first->region, first->len) ||
+           !cost_known_since(each, first->len, cost_since(c, each, first->len, now_ns));
 }
 
 static void batch_add(AheadBatch *b, CacheJob *job)
 {
     job->together = true;
-    b->alone_ns += alone_ns(job);
+    b->bytes += job->len;
     b->reads++;
     b->left++;
 }
@@ -325,14 +335,15 @@ static void batch_add(AheadBatch *b, CacheJob *job)
 bool batch_more(Cache *c, CacheJob *first, CacheJob *job, uint64_t now_ns)
 {
     AheadBatch *b = &c->batch;
-    if (!first->ahead || first->kind != CACHE_READ_FILE || !first->recorded ||
-        (first->together ? b->reads : 1) >= width_reads(&first->region->ways->width, now_ns))
+    Trace *t = first->region->trace;
+    if (!t || !first->ahead || first->kind != CACHE_READ_FILE ||
+        (first->together ? b->reads >= CACHE_BESIDE : !go_together(c, first, now_ns)))
         return false;
     b->grows = true;
-    bool taken = recorded_more(c, first->recorded, job, now_ns);
+    bool taken = recorded_more(c, t, job, now_ns);
     b->grows = false;
     if (taken && !first->together) {
-        *b = (AheadBatch){.ways = first->region->ways, .start_ns = now_ns};
+        *b = (AheadBatch){.start_ns = now_ns};
         batch_add(b, first);
     }
     if (taken)
@@ -340,12 +351,15 @@ bool batch_more(Cache *c, CacheJob *first, CacheJob *job, uint64_t now_ns)
     return taken;
 }
 
+/* What a few reads took together says little. */
 void batch_note(Cache *c, const CacheJob *job, uint64_t now_ns)
 {
     AheadBatch *b = &c->batch;
-    if (!job->together || --b->left > 0)
+    if (!job->together || --b->left > 0 || 2 * b->reads < CACHE_BESIDE)
         return;
-    width_note(&b->ways->width, b->reads, b->alone_ns, sub_u64(now_ns, b->start_ns), now_ns);
+    Cost *cost = job->region->ways->cost;
+    cost_add_beside(&cost[COST_TOGETHER], &cost[COST_FILE], b->bytes / b->reads,
+                    sub_u64(now_ns, b->start_ns) / b->reads, now_ns, c->cfg.cost_fresh_ns);
 }
 
 /* Of files one after the other: two at once would send a drive to and fro. Streams wait for that.

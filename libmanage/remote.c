@@ -46,10 +46,9 @@ static uint64_t fresh_since(const Cache *c, uint64_t now_ns)
     return now_ns > c->cfg.cost_fresh_ns ? now_ns - c->cfg.cost_fresh_ns : 0;
 }
 
-/* Since when what was measured of it counts; where it saves little it is looked at again sooner. */
-static uint64_t remote_since(const Cache *c, const Cost *remote, uint64_t bytes, uint64_t now_ns)
+uint64_t cost_since(const Cache *c, const Cost *cost, uint64_t bytes, uint64_t now_ns)
 {
-    uint64_t again = cost_again(remote, bytes), since = fresh_since(c, now_ns);
+    uint64_t again = cost_again(cost, bytes), since = fresh_since(c, now_ns);
     return again && again < now_ns ? max_u64(since, now_ns - again) : since;
 }
 
@@ -57,7 +56,7 @@ void remote_read_note(Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t
 {
     const Cost *remote = &r->ways->cost[COST_REMOTE];
     unsigned *looks = &r->ways->looks;
-    if (!*looks && !cost_known_since(remote, bytes, remote_since(c, remote, bytes, now_ns))) {
+    if (!*looks && !cost_known_since(remote, bytes, cost_since(c, remote, bytes, now_ns))) {
         *looks = LOOKS;
         return;
     }
@@ -80,7 +79,7 @@ static bool remote_below(const Cache *c, const Region *r, uint64_t bytes, uint64
     if (!cost_known_since(&r->ways->cost[COST_FILE], bytes, fresh_since(c, now_ns)))
         return false;
     return cost_of(remote, bytes) + saving_ns < file ||
-           !cost_known_since(remote, bytes, remote_since(c, remote, bytes, now_ns));
+           !cost_known_since(remote, bytes, cost_since(c, remote, bytes, now_ns));
 }
 
 bool remote_pays(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns)
@@ -105,7 +104,7 @@ bool remote_unproven(const Cache *c, const Region *r, uint64_t bytes, uint64_t n
 {
     const Cost *remote = &r->ways->cost[COST_REMOTE];
     return cost_of(remote, bytes) == 0 ||
-           !cost_known_since(remote, bytes, remote_since(c, remote, bytes, now_ns));
+           !cost_known_since(remote, bytes, cost_since(c, remote, bytes, now_ns));
 }
 
 /* ---- what it holds -------------------------------------------------------------------------- */

@@ -65,7 +65,6 @@ static Ways *add(Cache *c, CacheFileId id)
         memcpy(w->cost, like->cost, sizeof w->cost);
         w->held_slow = like->held_slow;
         w->lost = like->lost;
-        w->width = like->width;
         memcpy(w->file_mean, like->file_mean, sizeof w->file_mean);
         for (unsigned k = 0; k < COST_CLASSES; k++)
             w->cheap_ns[k] = like->cheap_ns[k];

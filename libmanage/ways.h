@@ -13,7 +13,6 @@
 #include "base/list.h"
 #include "libmanage/core.h"
 #include "libmanage/cost.h"
-#include "libmanage/width.h"
 #include "libmanage/worth.h"
 
 enum { WAYS_MAX = 64 }; /* files with costs of their own; others share those of another one */
@@ -24,7 +23,8 @@ typedef struct FileMean {
     unsigned count, quick; /* quick: of them, hardly above copying */
 } FileMean;
 
-enum CostOf { COST_FILE, COST_REMOTE, COST_CLONE, COSTS };
+/* TOGETHER: of the file's, one of several that are under way at once. */
+enum CostOf { COST_FILE, COST_REMOTE, COST_CLONE, COST_TOGETHER, COSTS };
 
 /* Of the latest reads that were looked at, about: in how many something was so. */
 typedef struct Share {
@@ -45,7 +45,6 @@ typedef struct Ways {
     unsigned looks;    /* reads that go to remote memory, to see what it costs now */
     _Atomic bool left; /* worth.left: reads go past the cache, and it gives up the file's pieces */
     Worth worth;
-    Width width;
     ListNode pieces; /* of its regions */
 } Ways;
 
