@@ -14,14 +14,16 @@ chmod 755 "$work"
 
 # below_mount NAME: a mount of $work/NAME/src at $work/NAME/mnt, and the rules below it.
 below_mount() {
-  local place=$work/$1 mount status=0
+  local place=$work/$1 mount directory status=0
   mkdir "$place"/{src,mnt,plain}
   "$bin_dodo" mount --min-size 1M "$place/src" "$place/mnt" >"$place/out" 2>&1 &
   mount=$!
   until_true "$mount" grep -qs "ready at" "$place/out"
   timeout "$patience" "$DODO_BUILD/tests/net/rules" "$place/src" "$place/mnt" "$place/plain" || status=$?
+  exec {directory}<"$place/mnt" # still open when the mount ends: the leak checker looks
   kill "$mount"
   wait "$mount" || status=1
+  exec {directory}<&-
   return "$status"
 }
 
