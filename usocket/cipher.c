@@ -114,7 +114,7 @@ static bool functions_take(void *library)
     return arch >= IMB_ARCH_AVX && loaded.expand && loaded.seal && loaded.open;
 }
 
-/* Once loaded it stays: its code may be in use. */
+/* What is usable stays loaded: sessions use its code. */
 static void load(void)
 {
     void *library = dlopen("libIPSec_MB.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -5,9 +5,9 @@
 
 #include "proto/seal.h"
 
-/* Loads libIPSec_MB with the first call, which takes about a millisecond, and opens files: daemons
- * call it before they give that up. NULL: OpenSSL's is to be used, as that library is not
- * installed, or older than the one that this was built with, or has nothing for this processor, or
+/* The first call loads libIPSec_MB. That takes about a millisecond and opens files, so a daemon
+ * makes it before it gives up opening files. NULL: OpenSSL's is to be used. The library is not
+ * installed, is older than the one that this was built with, has nothing for this processor, or
  * does not seal what OpenSSL seals. Thread-safe. */
 const SealCipher *cipher_fastest(void);
 

@@ -8,7 +8,7 @@ readonly top
 # What Dodo is built from; what the demonstration and the tests need besides.
 packages_build=(gcc libc6-dev meson ninja-build pkg-config libssl-dev libxxhash-dev libglib2.0-dev libevent-dev
   libcmocka-dev liblua5.4-dev libseccomp-dev libxcb-screensaver0-dev)
-[ "$(uname -m)" != x86_64 ] || packages_build+=(libipsec-mb-dev) # Debian has it for these alone
+[ "$(dpkg --print-architecture 2>/dev/null)" != amd64 ] || packages_build+=(libipsec-mb-dev) # Debian has it for that alone
 packages_demo=(fuse3 libfuse3-dev iproute2 libopenblas-dev sqlite3)
 packages_peers=(memcached redis-server nbdkit libnbd-dev iproute2 ethtool nftables) # scripts/bench-peers
 packages_test=(g++ gfortran chromium clang clang-format libclang-rt-14-dev shellcheck nftables groff-base dbus-daemon
