@@ -169,9 +169,11 @@ typedef struct Keep {
 
 /* Reads of a file that are under way together, ahead of the program. */
 typedef struct AheadBatch {
-    bool grows; /* a further one may join */
-    unsigned reads, left;
-    uint64_t start_ns, bytes;
+    bool grows;           /* a further one may join */
+    bool starved;         /* ... and there was none */
+    unsigned reads, left; /* of all; under way */
+    unsigned over;        /* measured: those that ended since then, and their bytes */
+    uint64_t since_ns, bytes;
 } AheadBatch;
 
 struct Cache {

@@ -327,39 +327,72 @@ static bool go_together(const Cache *c, const CacheJob *first, uint64_t now_ns)
 static void batch_add(AheadBatch *b, CacheJob *job)
 {
     job->together = true;
-    b->bytes += job->len;
     b->reads++;
     b->left++;
+}
+
+/* What is measured begins now. */
+static void batch_measure(AheadBatch *b, uint64_t now_ns)
+{
+    b->over = 0;
+    b->bytes = 0;
+    b->since_ns = now_ns;
+}
+
+/* The first ones show whether it pays, and none follows them before that is known. */
+static bool batch_has_room(const Cache *c, const CacheJob *first, uint64_t now_ns)
+{
+    const AheadBatch *b = &c->batch;
+    if (!first->together)
+        return go_together(c, first, now_ns);
+    return b->left < CACHE_BESIDE &&
+           (b->reads < CACHE_BESIDE || together_pays(first->region, first->len));
+}
+
+static bool batch_take(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
+{
+    c->batch.grows = true;
+    bool taken = recorded_more(c, t, job, now_ns);
+    c->batch.grows = false;
+    return taken;
 }
 
 bool batch_more(Cache *c, CacheJob *first, CacheJob *job, uint64_t now_ns)
 {
     AheadBatch *b = &c->batch;
     Trace *t = first->region->trace;
-    if (!t || !first->ahead || first->kind != CACHE_READ_FILE ||
-        (first->together ? b->reads >= CACHE_BESIDE : !go_together(c, first, now_ns)))
+    if (!t || !first->ahead || first->kind != CACHE_READ_FILE || !batch_has_room(c, first, now_ns))
         return false;
-    b->grows = true;
-    bool taken = recorded_more(c, t, job, now_ns);
-    b->grows = false;
-    if (taken && !first->together) {
-        *b = (AheadBatch){.start_ns = now_ns};
+    if (!batch_take(c, t, job, now_ns)) {
+        b->starved = true;
+        return false;
+    }
+    if (!first->together) {
+        *b = (AheadBatch){.since_ns = now_ns};
         batch_add(b, first);
     }
-    if (taken)
-        batch_add(b, job);
-    return taken;
+    if (b->starved) /* the program was waited for, not the drive */
+        batch_measure(b, now_ns);
+    b->starved = false;
+    batch_add(b, job);
+    return true;
 }
 
 /* What a few reads took together says little. */
 void batch_note(Cache *c, const CacheJob *job, uint64_t now_ns)
 {
     AheadBatch *b = &c->batch;
-    if (!job->together || --b->left > 0 || 2 * b->reads < CACHE_BESIDE)
+    if (!job->together)
+        return;
+    b->left--;
+    b->over++;
+    b->bytes += job->len;
+    if (b->over < CACHE_BESIDE && (b->left > 0 || 2 * b->over < CACHE_BESIDE))
         return;
     Cost *cost = job->region->ways->cost;
-    cost_add_beside(&cost[COST_TOGETHER], &cost[COST_FILE], b->bytes / b->reads,
-                    sub_u64(now_ns, b->start_ns) / b->reads, now_ns, c->cfg.cost_fresh_ns);
+    cost_add_beside(&cost[COST_TOGETHER], &cost[COST_FILE], b->bytes / b->over,
+                    sub_u64(now_ns, b->since_ns) / b->over, now_ns, c->cfg.cost_fresh_ns);
+    batch_measure(b, now_ns);
 }
 
 /* Of files one after the other: two at once would send a drive to and fro. Streams wait for that.

@@ -81,15 +81,46 @@ static void carry_out_one(Manage *m, CacheJob *job)
     job_result_free(&result);
 }
 
+static bool more(Manage *m, CacheJob *first, CacheJob *job)
+{
+    return cache_background_more(m->cache, first, job, os_now_ns());
+}
+
+static void ask(const CacheJob *job)
+{
+    backing_ask(job->file, job->offset, job->len);
+}
+
+/* Reads that a file's drive carries out at the same time. As one is over, a further one is asked
+ * for: the drive always has as many. */
+static void work_together(Manage *m, CacheJob jobs[CACHE_BESIDE], unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        ask(&jobs[i]);
+    for (unsigned first = 0; count > 0;) {
+        carry_out_one(m, &jobs[first]);
+        first = (first + 1) % CACHE_BESIDE;
+        count--;
+        while (count > 0 && count < CACHE_BESIDE) {
+            CacheJob *next = &jobs[(first + count) % CACHE_BESIDE];
+            if (!more(m, &jobs[first], next))
+                break;
+            ask(next);
+            count++;
+        }
+    }
+}
+
 /* Carries out the job, and what may go beside it. */
 static void work(Manage *m, CacheJob jobs[CACHE_BESIDE])
 {
     unsigned count = 1, i = 0, end;
-    while (count < CACHE_BESIDE && cache_background_more(m->cache, jobs, &jobs[count], os_now_ns()))
+    while (count < CACHE_BESIDE && more(m, jobs, &jobs[count]))
         count++;
-    for (unsigned k = 0; k < count; k++)
-        if (jobs[k].together)
-            backing_ask(jobs[k].file, jobs[k].offset, jobs[k].len);
+    if (jobs->together) {
+        work_together(m, jobs, count);
+        return;
+    }
     for (; i < count; i = end) {
         end = i;
         while (end < count && cache_job_goes_beside(&jobs[end]))

@@ -461,6 +461,84 @@ TEST(ahead__reads_of_a_disk_go_one_at_a_time)
     cache_free(c);
 }
 
+static unsigned batch_begin(Cache *c, CacheJob jobs[AHEAD])
+{
+    unsigned n = 1;
+    if (!cache_background_take(c, &jobs[0], w.now_ns))
+        return 0;
+    while (n < AHEAD && cache_background_more(c, &jobs[0], &jobs[n], w.now_ns))
+        n++;
+    return n;
+}
+
+/* The batch's @i-th read ends after @ns; the program reads a piece, which makes room for another.
+ * True: another one begins. */
+static bool batch_next(Cache *c, int rd, CacheJob jobs[AHEAD], unsigned i, uint64_t ns)
+{
+    w.now_ns += ns;
+    job_over(c, &jobs[i % AHEAD]);
+    read_piece(c, rd, piece_at(2 * AHEAD + i));
+    return cache_background_more(c, &jobs[(i + 1) % AHEAD], &jobs[i % AHEAD], w.now_ns);
+}
+
+/* As long as that pays. */
+TEST(ahead__another_read_begins_as_one_ends)
+{
+    int rd;
+    unsigned i = 0;
+    CacheJob jobs[AHEAD];
+    Cache *c = make_followed(RUN, &rd);
+    for (; i < AHEAD; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_int_equal(batch_over(c, AHEAD * w.file_ns / 2), AHEAD);
+    for (; i < 2 * AHEAD; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_int_equal(batch_begin(c, jobs), AHEAD);
+    for (i = 0; i < 2 * AHEAD; i++)
+        assert_true(batch_next(c, rd, jobs, i, w.file_ns / 2));
+    while (batch_next(c, rd, jobs, i, 4 * w.file_ns))
+        assert_true(++i < 4 * AHEAD);
+    cache_free(c);
+}
+
+/* ... which the time says nothing of in which there was no room for another. */
+TEST(ahead__what_waited_for_the_program_is_not_measured)
+{
+    int rd;
+    unsigned i = 0;
+    CacheJob jobs[AHEAD];
+    Cache *c = make_followed(RUN, &rd);
+    for (; i < AHEAD; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_int_equal(batch_over(c, AHEAD * w.file_ns / 2), AHEAD);
+    for (; i < 2 * AHEAD; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_int_equal(batch_begin(c, jobs), AHEAD);
+    for (i = 0; i < 4 * AHEAD; i++) {
+        job_over(c, &jobs[i % AHEAD]);
+        CacheJob *first = &jobs[(i + 1) % AHEAD];
+        assert_false(cache_background_more(c, first, &jobs[i % AHEAD], w.now_ns));
+        w.now_ns += 4 * w.file_ns;
+        read_piece(c, rd, piece_at(2 * AHEAD + i));
+        assert_true(cache_background_more(c, first, &jobs[i % AHEAD], w.now_ns));
+    }
+    cache_free(c);
+}
+
+/* The first ones are to show whether it pays. */
+TEST(ahead__no_read_follows_before_it_is_known_that_it_pays)
+{
+    int rd;
+    CacheJob jobs[AHEAD];
+    Cache *c = make_followed(RUN, &rd);
+    for (unsigned i = 0; i < 2 * AHEAD; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_int_equal(batch_begin(c, jobs), AHEAD);
+    for (unsigned i = 0; i < AHEAD - 1; i++)
+        assert_false(batch_next(c, rd, jobs, i, w.file_ns));
+    cache_free(c);
+}
+
 /* Remote memory has every other piece of an earlier run. */
 static void open_half_held(Cache *c)
 {
