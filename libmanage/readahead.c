@@ -5,6 +5,9 @@
  * ones. */
 #include "libmanage/core_private.h"
 
+/* What becomes of a range: it is passed over, is looked at again, or is being fetched. */
+enum Ahead { AHEAD_NOTHING, AHEAD_LATER, AHEAD_TAKEN };
+
 enum { RUN_MIN = 2, WINDOW_READS = 4, AHEAD_READS_MAX = 4096, STREAM_STALE_READS = 1024 };
 
 /* A read that begins a stream guesses twice where the next one will be: right behind it, or as far
@@ -183,9 +186,36 @@ static Piece *ahead_piece(Cache *c, const Stream *s, uint64_t index, uint64_t fi
     return p;
 }
 
+/* The kernel reads ahead in a file that is read from its start on: to do the same beside it would
+ * send a drive to and fro. */
+static enum Ahead file_allows(const Cache *c, const Stream *s, uint64_t bytes)
+{
+    if (is_sequential(s) || file_is_cheap(c, s->region, s->len) ||
+        file_is_cheap(c, s->region, bytes))
+        return AHEAD_NOTHING;
+    return c->ahead_of_files && !c->batch.grows ? AHEAD_LATER : AHEAD_TAKEN;
+}
+
+/* A guess waits until it is known what the file's reads take. What a record names was needed: that
+ * the kernel lacks it is enough. */
+static enum Ahead source_allows(const Cache *c, const Stream *s, uint8_t source, uint64_t from,
+                                uint64_t to)
+{
+    const Region *r = s->region;
+    bool of_file = source == CACHE_READ_FILE;
+    enum Ahead allowed = of_file ? file_allows(c, s, to - from) : AHEAD_TAKEN;
+    if (allowed != AHEAD_TAKEN)
+        return allowed;
+    bool asked = kernel_is_asked(c, r, to - from, source);
+    if (asked && c->hooks.file_held(c->hooks.ctx, r->file, from, min_u64(to, r->size) - from))
+        return AHEAD_NOTHING; /* it is read from there, see fetch_held() */
+    return !of_file || file_is_known(c, r, s->len) || (asked && s->recorded) ? AHEAD_TAKEN
+                                                                             : AHEAD_LATER;
+}
+
 /* The job for what is missing of [offset, end): pieces one after the other. */
-static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offset, uint64_t end,
-                        uint64_t now_ns)
+static enum Ahead ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offset,
+                              uint64_t end, uint64_t now_ns)
 {
     Region *r = s->region;
     uint64_t index = offset / c->cfg.piece_bytes;
@@ -194,21 +224,15 @@ static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offse
     uint64_t first = index,
              from = max_u64(offset / CACHE_BLOCK * CACHE_BLOCK, piece_start(c, index));
     if (offset >= end)
-        return false;
+        return AHEAD_NOTHING;
     uint64_t limit = min_u64((end + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK, r->len),
              to = from;
     if (from >= limit)
-        return false;
+        return AHEAD_NOTHING;
     uint8_t source = fetch_source(c, r, from, limit - from, now_ns);
-    /* The kernel reads ahead in a file that is read from its start on. To do the same beside it
-     * would send a drive to and fro. */
-    if (source == CACHE_READ_FILE &&
-        (is_sequential(s) || file_is_cheap(c, r, s->len) || file_is_cheap(c, r, limit - from) ||
-         !file_is_known(c, r, s->len) || (c->ahead_of_files && !c->batch.grows)))
-        return false;
-    if (kernel_is_asked(c, r, limit - from, source) &&
-        c->hooks.file_held(c->hooks.ctx, r->file, from, min_u64(limit, r->size) - from))
-        return false; /* it is read from there, see fetch_held() */
+    enum Ahead allowed = source_allows(c, s, source, from, limit);
+    if (allowed != AHEAD_TAKEN)
+        return allowed;
     while (to < limit && index - first < CACHE_JOB_PIECES && to >= piece_start(c, index) &&
            fetch_source(c, r, to, limit - from, now_ns) == source &&
            ahead_piece(c, s, index, first, now_ns)) {
@@ -217,12 +241,12 @@ static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offse
         index++;
     }
     if (to == from)
-        return false;
+        return AHEAD_LATER;
     c->stats.readahead_bytes += to - from;
     job_begin_pieces(c, job, r, source, from, to, now_ns);
     job->ahead = true;
     c->ahead_of_files += source == CACHE_READ_FILE;
-    return true;
+    return AHEAD_TAKEN;
 }
 
 /* The window as a whole, in pieces. */
@@ -231,7 +255,7 @@ static bool sequential_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
     uint64_t from, goal;
     if (!sequential_due(c, s, &from, &goal))
         return false;
-    bool taken = ahead_fetch(c, job, s, from, goal, now_ns);
+    bool taken = ahead_fetch(c, job, s, from, goal, now_ns) == AHEAD_TAKEN;
     s->ahead_to = taken ? job->offset + job->len : goal;
     return taken;
 }
@@ -251,7 +275,7 @@ static bool strided_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
             from = from / piece * piece;
             end = min_u64((end + piece - 1) / piece * piece, s->region->size);
         }
-        if (!ahead_fetch(c, job, s, from + s->part, end, now_ns))
+        if (ahead_fetch(c, job, s, from + s->part, end, now_ns) != AHEAD_TAKEN)
             continue;
         s->part = job->offset + job->len - from; /* what is left of it, next time */
         return true;
@@ -262,48 +286,78 @@ static bool strided_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
 typedef struct AheadRange {
     Region *region;
     uint64_t from, to, bytes; /* of the region; bytes: of the recorded range as a whole */
+    uint8_t source;           /* of its first block */
 } AheadRange;
 
-/* What comes next as an earlier run was. A range of many reads was read in order; a short one may
- * be what was missing between others, and the latest read tells. */
-static bool recorded_fetch(Cache *c, Trace *t, TraceAhead *at, const AheadRange *next,
-                           CacheJob *job, uint64_t now_ns)
+/* What comes next as an earlier run was. A range of many reads was read in order. A short one may
+ * be what was missing between others: if the latest read was in order, the file's wait. */
+static enum Ahead recorded_fetch(Cache *c, Trace *t, TraceAhead *at, const AheadRange *next,
+                                 CacheJob *job, uint64_t now_ns)
 {
     bool in_order = t->in_order || next->bytes > WINDOW_READS * t->bytes;
     const Stream s = {.region = next->region,
                       .id = t->stream,
                       .len = t->bytes,
-                      .stride = in_order ? (int64_t)t->bytes : 0};
-    bool taken = ahead_fetch(c, job, &s, next->from, next->to, now_ns);
-    trace_fetched(t, at, next->region, taken ? job->offset + job->len : next->to);
-    return taken;
+                      .stride = in_order ? (int64_t)t->bytes : 0,
+                      .recorded = true};
+    if (t->in_order && next->source == CACHE_READ_FILE)
+        return AHEAD_LATER;
+    enum Ahead result = ahead_fetch(c, job, &s, next->from, next->to, now_ns);
+    if (result != AHEAD_LATER)
+        trace_fetched(t, at, next->region,
+                      result == AHEAD_TAKEN ? job->offset + job->len : next->to);
+    return result;
 }
 
-static bool recorded_next(const Cache *c, const Trace *t, TraceAhead *at, AheadRange *ret)
+static bool recorded_next(const Cache *c, const Trace *t, TraceAhead *at, uint64_t now_ns,
+                          AheadRange *ret)
 {
     ret->region = trace_ahead(c, t, at, &ret->from, &ret->to, &ret->bytes);
+    if (ret->region)
+        ret->source = fetch_source(c, ret->region, ret->from, ret->to - ret->from, now_ns);
     return ret->region != NULL;
+}
+
+/* The next one, if it may be fetched now. */
+static bool recorded_near(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
+{
+    AheadRange next;
+    enum Ahead result = AHEAD_NOTHING;
+    while (result == AHEAD_NOTHING && budget(c, c->cfg.piece_bytes) &&
+           recorded_next(c, t, &t->ahead, now_ns, &next))
+        result = recorded_fetch(c, t, &t->ahead, &next, job, now_ns);
+    return result == AHEAD_TAKEN;
+}
+
+/* The next one that remote memory has: those of the file wait for others. */
+static bool recorded_far(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
+{
+    AheadRange next;
+    enum Ahead result = AHEAD_NOTHING;
+    while (result == AHEAD_NOTHING && budget(c, c->cfg.piece_bytes) &&
+           recorded_next(c, t, &t->far, now_ns, &next)) {
+        if (next.source == CACHE_READ_FILE)
+            trace_fetched(t, &t->far, next.region, next.to);
+        else
+            result = recorded_fetch(c, t, &t->far, &next, job, now_ns);
+    }
+    return result == AHEAD_TAKEN;
 }
 
 static bool recorded_take(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
 {
-    AheadRange next;
-    TraceAhead *at = c->ahead_of_files ? &t->far : &t->ahead;
-    while (budget(c, c->cfg.piece_bytes) && recorded_next(c, t, at, &next))
-        if (recorded_fetch(c, t, at, &next, job, now_ns))
-            return true;
-    return false;
+    return recorded_near(c, t, job, now_ns) || recorded_far(c, t, job, now_ns);
 }
 
 /* Another range of the file, up to the first one that remote memory has. */
 static bool recorded_more(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
 {
     AheadRange next;
-    while (budget(c, c->cfg.piece_bytes) && recorded_next(c, t, &t->ahead, &next) &&
-           fetch_source(c, next.region, next.from, next.to - next.from, now_ns) == CACHE_READ_FILE)
-        if (recorded_fetch(c, t, &t->ahead, &next, job, now_ns))
-            return true;
-    return false;
+    enum Ahead result = AHEAD_NOTHING;
+    while (result == AHEAD_NOTHING && budget(c, c->cfg.piece_bytes) &&
+           recorded_next(c, t, &t->ahead, now_ns, &next) && next.source == CACHE_READ_FILE)
+        result = recorded_fetch(c, t, &t->ahead, &next, job, now_ns);
+    return result == AHEAD_TAKEN;
 }
 
 /* ---- reads of the file together ------------------------------------------------------------- */

@@ -293,7 +293,7 @@ void trace_note(Cache *c, Region *r, uint64_t from, uint64_t to, bool in_order)
     list_add(c, &t->now, read);
     t->reads++;
     t->region = r;
-    t->bytes = to - from;
+    t->bytes = blocks * CACHE_BLOCK;
     t->in_order = in_order;
     if (!place_follow(t, read))
         return;

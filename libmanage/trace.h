@@ -49,7 +49,7 @@ typedef struct Trace {
     TraceAhead ahead;
     TraceAhead far;        /* ... from remote memory alone, while the file is read for `ahead` */
     struct Region *region; /* where the latest read was; NULL: that one is closed */
-    uint64_t bytes;        /* of the latest read */
+    uint64_t bytes;        /* of the latest read, in whole blocks */
     bool in_order;         /* ... which went on where another had ended */
     uint32_t stream;       /* what is fetched is for that one (Piece.stream) */
 } Trace;

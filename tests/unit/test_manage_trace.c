@@ -5,7 +5,7 @@
 
 #include "libmanage/trace.h"
 
-enum { CACHED = 16, AHEAD = 8 /* pieces */ };
+enum { CACHED = 16, AHEAD = 8, RUN = 56 /* pieces */ };
 
 static Cache *make_retained(const CacheConfig *cfg, int *ret_rd)
 {
@@ -266,6 +266,93 @@ TEST(ahead__goes_on_elsewhere)
     cache_free(c);
 }
 
+/* ... after which two more are in order: while the latest one is, nothing is fetched from the file,
+ * and what it was to be is fetched later. */
+TEST(ahead__passes_over_nothing_because_of_reads_in_order)
+{
+    int rd;
+    unsigned i = 0;
+    Cache *c = make_followed(40, &rd);
+    for (; i < AHEAD; i++)
+        read_piece(c, rd, piece_at(i));
+    for (unsigned in_order = 61; in_order < 64; in_order++)
+        read_piece(c, rd, in_order);
+    background(c);
+    assert_false(is_local(c, piece_at(i)));
+    read_piece(c, rd, piece_at(i++));
+    background(c);
+    assert_true(is_local(c, piece_at(i)));
+    cache_free(c);
+}
+
+/* Of a range of some blocks a read may need a few bytes. */
+TEST(ahead__of_short_reads)
+{
+    int rd;
+    Cache *c = make_followed(40, &rd);
+    for (unsigned i = 0; i < 3 * AHEAD; i++) {
+        assert_int_equal(do_read(c, rd, (uint64_t)piece_at(i) * PIECE, 64), 64);
+        background(c);
+    }
+    assert_int_equal(stats(c).disk_reads, TRACE_FOLLOWED);
+    cache_free(c);
+}
+
+/* What was used twice makes no room. When there is some, what comes next is fetched. */
+TEST(ahead__waits_for_room)
+{
+    int rd;
+    unsigned i = 0;
+    Cache *c = make_followed(RUN, &rd);
+    for (unsigned k = 0; k < 2 * CACHED; k++)
+        read_piece(c, rd, piece_at(i = k % CACHED));
+    while (!is_local(c, piece_at(i + 1))) {
+        assert_in_range(i, 0, RUN - 3);
+        read_piece(c, rd, piece_at(++i));
+        background(c);
+    }
+    assert_in_range(i, 2 * CACHED - 1, 2 * CACHED);
+    cache_free(c);
+}
+
+/* Before it is known what the file's reads take nothing of it is fetched; then what comes next is.
+ */
+TEST(ahead__waits_for_what_the_file_costs)
+{
+    int rd;
+    unsigned i = 0;
+    CacheConfig cfg = ahead_config();
+    cfg.known_reads = 8;
+    Cache *c = make_retained(&cfg, &rd);
+    earlier_run(40);
+    background(c);
+    for (; i < 8; i++) {
+        assert_false(is_local(c, piece_at(i)));
+        read_piece(c, rd, piece_at(i));
+        background(c);
+    }
+    assert_true(is_local(c, piece_at(i)));
+    cache_free(c);
+}
+
+/* ... unless the kernel says that it lacks it. */
+TEST(ahead__of_what_the_kernel_lacks_waits_for_nothing)
+{
+    CacheConfig cfg = ahead_config();
+    cfg.known_reads = 8;
+    Cache *c = cache_new(
+        &cfg,
+        &(CacheHooks){.file_held = file_held, .file_id = file_place, .file_release = released});
+    int rd = cache_open(c, BYTES, BYTES, &w, DODO_RETAIN | DODO_RDONLY);
+    earlier_run(40);
+    background(c);
+    for (unsigned i = 0; i < 4; i++)
+        read_piece(c, rd, piece_at(i));
+    background(c);
+    assert_true(is_local(c, piece_at(4)));
+    cache_free(c);
+}
+
 /* A read that the earlier run did not need does not lose the place. */
 TEST(ahead__goes_on_after_a_stray_read)
 {
@@ -416,8 +503,6 @@ static unsigned batch_over(Cache *c, uint64_t batch_ns)
     }
     return n;
 }
-
-enum { RUN = 56 };
 
 /* The program reads all that is there, and waits; so much that batches are as long as they may be.
  * The length of each. */
