@@ -228,6 +228,26 @@ int cache_state(Cache *c, int rd, uint64_t offset)
     return state;
 }
 
+static bool has_locked(const Cache *c, const Region *r, uint64_t offset, uint64_t end)
+{
+    for (; offset < end; offset = piece_start(c, offset / c->cfg.piece_bytes + 1)) {
+        const Piece *p = piece_find(r, offset / c->cfg.piece_bytes);
+        if (!p || (!p->job && piece_mask(c, p->index, offset, end) & ~p->valid))
+            return false;
+    }
+    return true;
+}
+
+bool cache_has(Cache *c, int rd, uint64_t offset, uint64_t len)
+{
+    cache_enter(c);
+    const Region *r = region_find(c, rd);
+    bool has =
+        r && offset < r->len && has_locked(c, r, offset, offset + min_u64(len, r->len - offset));
+    cache_unlock(c);
+    return has;
+}
+
 unsigned cache_turns(Cache *c)
 {
     cache_enter(c);

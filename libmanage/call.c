@@ -242,8 +242,10 @@ static void read_copy(Cache *c, CacheCall *call, Piece *p, uint64_t to)
 {
     uint64_t len = to - call->at;
     const uint8_t *from = p->data + (call->at - piece_start(c, p->index));
-    if (!p->known) /* it came unasked */
+    uint64_t blocks = piece_mask(c, p->index, call->at, to);
+    if (p->unasked & blocks)
         trace_note(c, call->region, call->at / CACHE_BLOCK * CACHE_BLOCK, to, call->in_order);
+    p->unasked &= ~blocks;
     if (p->index >= call->touched || !p->known)
         piece_use(c, p, false);
     call->touched = p->index + 1;

@@ -28,7 +28,7 @@ static bool piece_claimed(const Cache *c, const Piece *p)
 void piece_open(Piece *p)
 {
     if (p->known && !p->writer && !p->wanted_by)
-        p->leaf->readable[p->index % LEAF_PIECES] = p->valid;
+        p->leaf->readable[p->index % LEAF_PIECES] = p->valid & ~p->unasked;
 }
 
 static bool piece_shut(const Cache *c, Piece *p)

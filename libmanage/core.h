@@ -124,6 +124,8 @@ void cache_copy_cost(Cache *c, uint64_t bytes, uint64_t ns);
 /* The paper's four states (3.3), of the piece that holds the region's byte @offset. */
 enum CacheState { CACHE_DISK, CACHE_LOCAL, CACHE_REMOTE, CACHE_BOTH };
 int cache_state(Cache *c, int rd, uint64_t offset); /* -EINVAL */
+/* Is all of that in local memory, or on its way there? */
+bool cache_has(Cache *c, int rd, uint64_t offset, uint64_t len);
 /* How often it has begun to let go, and been kept again, in all; for tests. */
 unsigned cache_turns(Cache *c);
 /* Invariants, for tests: lists, counts and flags agree; the limit is kept. */

@@ -83,12 +83,14 @@ typedef struct Piece {
     uint64_t index;
     uint8_t *data;
     uint32_t len;
-    uint32_t stream;            /* ahead: for that one */
-    uint32_t read_bytes;        /* length of the reads that brought it here; 0: none did */
-    bool in_order;              /* ... which followed each other */
-    uint32_t kept_ns;           /* what copying it for the next run took; part of keep.spent_ns */
-    uint64_t valid, dirty;      /* maps of blocks; dirty ones are valid */
-    uint64_t from_remote;       /* valid ones that remote memory gave: never written to the file */
+    uint32_t stream;       /* ahead: for that one */
+    uint32_t read_bytes;   /* length of the reads that brought it here; 0: none did */
+    bool in_order;         /* ... which followed each other */
+    uint32_t kept_ns;      /* what copying it for the next run took; part of keep.spent_ns */
+    uint64_t valid, dirty; /* maps of blocks; dirty ones are valid */
+    uint64_t from_remote;  /* valid ones that remote memory gave: never written to the file */
+    uint64_t unasked; /* fetched ahead in a file with a record, and not asked for yet: hits leave
+                         them to calls, which put them down */
     uint64_t unsynced, syncing; /* written to the file: not synced yet, or just being so */
     uint64_t dirty_epoch;
     uint64_t failed_at;   /* region->write_failures, when it could not be written last */

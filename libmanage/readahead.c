@@ -213,26 +213,35 @@ static enum Ahead source_allows(const Cache *c, const Stream *s, uint8_t source,
                                                                              : AHEAD_LATER;
 }
 
-/* The job for what is missing of [offset, end): pieces one after the other. */
-static enum Ahead ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offset,
-                              uint64_t end, uint64_t now_ns)
+/* May blocks that a piece lacks be fetched ahead? Not for a guess: who reads in order reads them
+ * soon. */
+static bool ahead_may_complete(const Cache *c, const Stream *s, const Piece *p)
 {
-    Region *r = s->region;
-    uint64_t index = offset / c->cfg.piece_bytes;
-    while (piece_start(c, index) < end && piece_find(r, index))
-        index++;
-    uint64_t first = index,
-             from = max_u64(offset / CACHE_BLOCK * CACHE_BLOCK, piece_start(c, index));
-    if (offset >= end)
-        return AHEAD_NOTHING;
-    uint64_t limit = min_u64((end + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK, r->len),
-             to = from;
-    if (from >= limit)
-        return AHEAD_NOTHING;
-    uint8_t source = fetch_source(c, r, from, limit - from, now_ns);
-    enum Ahead allowed = source_allows(c, s, source, from, limit);
-    if (allowed != AHEAD_TAKEN)
-        return allowed;
+    return s->recorded && !piece_busy(p) && !p->direct && !p->wanted_by &&
+           !direct_overlaps(c, s->region, p->index, NULL);
+}
+
+/* Where the first block of [from, end) is that is missing and may be fetched; @end: nowhere. */
+static uint64_t ahead_from(const Cache *c, const Stream *s, uint64_t from, uint64_t end)
+{
+    const Piece *p;
+    while (from < end && (p = piece_find(s->region, from / c->cfg.piece_bytes))) {
+        uint64_t start = piece_start(c, p->index), stop = min_u64(end, start + p->len);
+        while (from < stop && (p->valid >> (from - start) / CACHE_BLOCK & 1))
+            from += CACHE_BLOCK;
+        if (from < stop && ahead_may_complete(c, s, p))
+            break;
+        from = stop;
+    }
+    return min_u64(from, end);
+}
+
+/* How far new pieces go from @from on. */
+static uint64_t ahead_pieces(Cache *c, const Stream *s, uint8_t source, uint64_t from,
+                             uint64_t limit, uint64_t now_ns)
+{
+    const Region *r = s->region;
+    uint64_t first = from / c->cfg.piece_bytes, index = first, to = from;
     while (to < limit && index - first < CACHE_JOB_PIECES && to >= piece_start(c, index) &&
            fetch_source(c, r, to, limit - from, now_ns) == source &&
            ahead_piece(c, s, index, first, now_ns)) {
@@ -240,12 +249,40 @@ static enum Ahead ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t
         to = missing_end(c, r, to, limit, source);
         index++;
     }
-    if (to == from)
-        return AHEAD_LATER;
+    return to;
+}
+
+static void ahead_begin(Cache *c, CacheJob *job, Region *r, uint8_t source, uint64_t from,
+                        uint64_t to, uint64_t now_ns)
+{
     c->stats.readahead_bytes += to - from;
     job_begin_pieces(c, job, r, source, from, to, now_ns);
     job->ahead = true;
     c->ahead_of_files += source == CACHE_READ_FILE;
+    for (uint64_t i = job->first; r->trace && i < job->first + job->pieces; i++)
+        piece_find(r, i)->unasked |= piece_mask(c, i, from, to);
+}
+
+/* The job for what is missing of [offset, end): of one piece that is there, or of new ones that
+ * follow each other. */
+static enum Ahead ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offset,
+                              uint64_t end, uint64_t now_ns)
+{
+    Region *r = s->region;
+    uint64_t limit = min_u64((end + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK, r->len);
+    uint64_t from = ahead_from(c, s, offset / CACHE_BLOCK * CACHE_BLOCK, limit);
+    if (offset >= end || from >= limit)
+        return AHEAD_NOTHING;
+    uint8_t source = fetch_source(c, r, from, limit - from, now_ns);
+    enum Ahead allowed = source_allows(c, s, source, from, limit);
+    if (allowed != AHEAD_TAKEN)
+        return allowed;
+    uint64_t to = piece_find(r, from / c->cfg.piece_bytes)
+                      ? missing_end(c, r, from, limit, source)
+                      : ahead_pieces(c, s, source, from, limit, now_ns);
+    if (to == from)
+        return AHEAD_LATER;
+    ahead_begin(c, job, r, source, from, to, now_ns);
     return AHEAD_TAKEN;
 }
 

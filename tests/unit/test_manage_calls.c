@@ -522,6 +522,22 @@ TEST(readahead__streams)
     cache_free(c);
 }
 
+/* A guess completes no piece of which a part is here. */
+TEST(readahead__leaves_pieces_as_they_are)
+{
+    int rd;
+    CacheConfig cfg = config(PIECES);
+    cfg.readahead_bytes = 16 * PIECE;
+    cfg.remote = false;
+    Cache *c = make(&cfg, 0, &rd);
+    (void)do_read(c, rd, 40 * PIECE + CACHE_BLOCK, CACHE_BLOCK);
+    (void)misses(c, rd, 0, 4 * PIECE, CACHE_BLOCK, 9);
+    assert_true(cache_has(c, rd, 36 * PIECE, CACHE_BLOCK));
+    assert_false(cache_has(c, rd, 40 * PIECE, CACHE_BLOCK));
+    assert_true(cache_has(c, rd, 44 * PIECE, CACHE_BLOCK));
+    cache_free(c);
+}
+
 /* It ends where the file fails, which the read there reports, and the next one goes on. */
 TEST(readahead__of_a_file_that_fails)
 {

@@ -353,6 +353,42 @@ TEST(ahead__of_what_the_kernel_lacks_waits_for_nothing)
     cache_free(c);
 }
 
+/* Of a piece of which a part is here, the other part is fetched; when it is read, this run has
+ * needed it, too. */
+TEST(ahead__completes_pieces)
+{
+    int rd;
+    CacheConfig cfg = ahead_config();
+    Cache *c = make_retained(&cfg, &rd);
+    for (unsigned i = 0; i < 20; i++)
+        earlier[i] = (CacheRange){range_of(piece_at(i)).block + 1, 1};
+    w.earlier = earlier;
+    w.earlier_count = 20;
+    background(c);
+    const uint64_t part = (uint64_t)piece_at(12) * PIECE;
+    assert_int_equal(do_read(c, rd, part, CACHE_BLOCK), CACHE_BLOCK);
+    assert_true(cache_has(c, rd, part, CACHE_BLOCK));
+    assert_false(cache_has(c, rd, part, PIECE));
+    for (unsigned i = 0; i < AHEAD; i++)
+        assert_int_equal(do_read(c, rd, (uint64_t)piece_at(i) * PIECE + CACHE_BLOCK, CACHE_BLOCK),
+                         CACHE_BLOCK);
+    background(c);
+    assert_true(cache_has(c, rd, part, PIECE));
+    unsigned reads = w.did[CACHE_READ_FILE];
+    assert_int_equal(do_read(c, rd, part, CACHE_BLOCK), CACHE_BLOCK);
+    CacheHit hit; /* no lock, nobody would put it down */
+    assert_int_equal(
+        cache_hit_begin(&hit, c, cache_lane(c), rd, (off_t)part + CACHE_BLOCK, CACHE_BLOCK),
+        CACHE_HIT_NONE);
+    assert_int_equal(do_read(c, rd, part + CACHE_BLOCK, CACHE_BLOCK), CACHE_BLOCK);
+    assert_int_equal(do_read(c, rd, part + CACHE_BLOCK, CACHE_BLOCK), CACHE_BLOCK);
+    assert_int_equal(w.did[CACHE_READ_FILE], reads);
+    CacheRecord r = recorded(c);
+    assert_int_equal(r.count, 1 + AHEAD + 1);
+    assert_int_equal(r.ranges[1 + AHEAD].block, part / CACHE_BLOCK + 1);
+    cache_free(c);
+}
+
 /* A read that the earlier run did not need does not lose the place. */
 TEST(ahead__goes_on_after_a_stray_read)
 {
