@@ -54,6 +54,7 @@ static bool find_all(void *library, CacheCalls *calls)
         {"dodo_cread", &calls->cread},
         {"dodo_cclose", &calls->cclose},
         {"dodo_manage_private_descriptors", &calls->descriptors},
+        {"dodo_manage_private_has", &calls->has},
         {"dodo_manage_private_close_files", &calls->close_files},
         {"dodo_version", &calls->version},
     };

@@ -5,6 +5,7 @@
 #define DODO_ADAPTERS_REGION_CACHE_H
 
 #include <dodo/manage.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,8 +19,9 @@ typedef struct CacheCalls {
     ssize_t (*cread)(int rd, off_t offset, void *buf, size_t len);
     int (*cclose)(int rd);
     void (*descriptors)(const struct OsDescriptors *where);
-    unsigned (*close_files)(void); /* that are not in use */
-    const char *(*version)(void);  /* in libdodo, which it stands on */
+    bool (*has)(int rd, off_t offset, size_t len); /* in local memory, or on its way there */
+    unsigned (*close_files)(void);                 /* that are not in use */
+    const char *(*version)(void);                  /* in libdodo, which it stands on */
 } CacheCalls;
 
 /* The real path of @place, relative to the shared object or program that has @code: what is there

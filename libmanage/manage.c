@@ -235,6 +235,12 @@ void dodo_manage_private_descriptors(const OsDescriptors *where)
     dodo_private_descriptors(where);
 }
 
+bool dodo_manage_private_has(int rd, off_t offset, size_t len)
+{
+    Manage *m = manage_peek();
+    return m && offset >= 0 && cache_has(manage_cache(m), rd, (uint64_t)offset, len);
+}
+
 unsigned dodo_manage_private_close_files(void)
 {
     return parked_close_unlocked() + dodo_private_close_files();

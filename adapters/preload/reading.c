@@ -142,11 +142,11 @@ static void way_change(File *f, bool asked, bool yes, uint64_t ns, unsigned weig
     (void)pthread_mutex_unlock(&f->way_lock);
 }
 
-/* Whether it has what is about to be read. */
+/* Whether it has what is about to be read, and the cache has not. */
 static void ask_kernel(File *f, int fd, off_t offset, size_t len)
 {
     off_t at = offset == AT_POSITION ? lseek(fd, 0, SEEK_CUR) : offset;
-    if (at >= 0 && !files_settings()->eager)
+    if (at >= 0 && !files_settings()->eager && !cache_calls_if_loaded()->has(f->rd, at, len))
         way_change(f, true, os_file_held(f->lease_fd, (uint64_t)at, len), 0, 0);
 }
 
