@@ -200,8 +200,9 @@ typedef struct CacheResult {
 /* The next job for a background thread into @job. False: none now; look again when woken, or at
  * cache_background_deadline(). Any number of threads may take jobs. */
 bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns);
-/* Jobs that are carried out beside each other, at most. */
-enum { CACHE_BESIDE = 8 };
+/* Jobs that are carried out beside each other, at most; reads of a file that go together, at most.
+ */
+enum { CACHE_BESIDE = 8, CACHE_TOGETHER = 32 };
 /* Whether the job is one of those that may be. */
 bool cache_job_goes_beside(const CacheJob *job);
 /* A further job, for a thread that is about to carry out @first. False: there is none. */

@@ -5,6 +5,8 @@
  * ones. */
 #include "libmanage/core_private.h"
 
+_Static_assert((int)TOGETHER_MOST <= (int)CACHE_TOGETHER, "the shell carries out as many");
+
 /* What becomes of a range: it is passed over, is looked at again, or is being fetched. */
 enum Ahead { AHEAD_NOTHING, AHEAD_LATER, AHEAD_TAKEN };
 
@@ -436,8 +438,8 @@ static bool batch_has_room(const Cache *c, const CacheJob *first, uint64_t now_n
     const AheadBatch *b = &c->batch;
     if (!first->together)
         return go_together(c, first, now_ns);
-    return b->left < CACHE_BESIDE &&
-           (b->reads < CACHE_BESIDE || together_pays(first->region, first->len));
+    return b->left < together_count(&first->region->ways->together) &&
+           (b->reads < TOGETHER_LEAST || together_pays(first->region, first->len));
 }
 
 static bool batch_take(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
@@ -478,11 +480,15 @@ void batch_note(Cache *c, const CacheJob *job, uint64_t now_ns)
     b->left--;
     b->over++;
     b->bytes += job->len;
-    if (b->over < CACHE_BESIDE && (b->left > 0 || 2 * b->over < CACHE_BESIDE))
+    Ways *w = job->region->ways;
+    bool enough = b->over >= together_count(&w->together);
+    if (!enough && (b->left > 0 || 2 * b->over < TOGETHER_LEAST))
         return;
-    Cost *cost = job->region->ways->cost;
-    cost_add_beside(&cost[COST_TOGETHER], &cost[COST_FILE], b->bytes / b->over,
-                    sub_u64(now_ns, b->since_ns) / b->over, now_ns, c->cfg.cost_fresh_ns);
+    uint64_t bytes = b->bytes / b->over, each_ns = sub_u64(now_ns, b->since_ns) / b->over;
+    if (enough)
+        together_note(&w->together, each_ns);
+    cost_add_beside(&w->cost[COST_TOGETHER], &w->cost[COST_FILE], bytes, each_ns, now_ns,
+                    c->cfg.cost_fresh_ns);
     batch_measure(b, now_ns);
 }
 

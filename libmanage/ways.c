@@ -63,6 +63,7 @@ static Ways *add(Cache *c, CacheFileId id)
     w->id = id;
     if (like) {
         memcpy(w->cost, like->cost, sizeof w->cost);
+        w->together = like->together;
         w->held_slow = like->held_slow;
         w->lost = like->lost;
         memcpy(w->file_mean, like->file_mean, sizeof w->file_mean);

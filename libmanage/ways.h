@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "libmanage/core.h"
 #include "libmanage/cost.h"
+#include "libmanage/together.h"
 #include "libmanage/worth.h"
 
 enum { WAYS_MAX = 64 }; /* files with costs of their own; others share those of another one */
@@ -36,6 +37,7 @@ typedef struct Ways {
     CacheFileId id;
     unsigned regions;
     Cost cost[COSTS];
+    Together together;
     FileMean file_mean[COST_CLASSES];
     Share held_slow; /* of reads of what the kernel said it has: they took long */
     Share lost;      /* of other reads: the kernel does not keep what they brought */

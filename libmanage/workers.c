@@ -93,16 +93,16 @@ static void ask(const CacheJob *job)
 
 /* Reads that a file's drive carries out at the same time. As one is over, a further one is asked
  * for: the drive always has as many. */
-static void work_together(Manage *m, CacheJob jobs[CACHE_BESIDE], unsigned count)
+static void work_together(Manage *m, CacheJob jobs[CACHE_TOGETHER], unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         ask(&jobs[i]);
     for (unsigned first = 0; count > 0;) {
         carry_out_one(m, &jobs[first]);
-        first = (first + 1) % CACHE_BESIDE;
+        first = (first + 1) % CACHE_TOGETHER;
         count--;
-        while (count > 0 && count < CACHE_BESIDE) {
-            CacheJob *next = &jobs[(first + count) % CACHE_BESIDE];
+        while (count > 0 && count < CACHE_TOGETHER) {
+            CacheJob *next = &jobs[(first + count) % CACHE_TOGETHER];
             if (!more(m, &jobs[first], next))
                 break;
             ask(next);
@@ -112,7 +112,7 @@ static void work_together(Manage *m, CacheJob jobs[CACHE_BESIDE], unsigned count
 }
 
 /* Carries out the job, and what may go beside it. */
-static void work(Manage *m, CacheJob jobs[CACHE_BESIDE])
+static void work(Manage *m, CacheJob jobs[CACHE_TOGETHER])
 {
     unsigned count = 1, i = 0, end;
     while (count < CACHE_BESIDE && more(m, jobs, &jobs[count]))
@@ -136,7 +136,7 @@ static void work(Manage *m, CacheJob jobs[CACHE_BESIDE])
 static void *worker_main(void *arg)
 {
     Manage *m = arg;
-    CacheJob *jobs = calloc(CACHE_BESIDE, sizeof *jobs);
+    CacheJob *jobs = calloc(CACHE_TOGETHER, sizeof *jobs);
     uint64_t seen;
     if (!jobs)
         return NULL;

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* How many reads of a file go together. A drive says neither how many it carries out at the same
+ * time nor how long one takes. So the number doubles for a trial, and stays so where that saves
+ * time. Pure. */
+#ifndef DODO_LIBMANAGE_TOGETHER_H
+#define DODO_LIBMANAGE_TOGETHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TOGETHER_LEAST = 8, TOGETHER_MOST = 32 };
+
+/* All zero at first. */
+typedef struct Together {
+    unsigned doublings;
+    bool trial;           /* the latest one is */
+    unsigned wait, again; /* measurements until the next trial; after the next one that fails */
+    uint64_t each_ns;     /* about, of this number, or before the trial */
+} Together;
+
+unsigned together_count(const Together *t);
+/* As many reads as that have ended, each in @each_ns, as one after the other. */
+void together_note(Together *t, uint64_t each_ns);
+
+#endif
