@@ -153,6 +153,7 @@ typedef struct Stream {
     uint64_t last, len; /* the last read */
     int64_t stride;
     bool recorded;     /* by an earlier run; else it is a guess */
+    bool of_file;      /* nothing is fetched from remote memory */
     unsigned run;      /* reads that were as expected, one after the other */
     uint64_t window;   /* bytes to be ahead */
     uint64_t ahead_to; /* sequential: looked at up to here */

@@ -238,17 +238,23 @@ static uint64_t ahead_from(const Cache *c, const Stream *s, uint64_t from, uint6
     return min_u64(from, end);
 }
 
+/* Where what is missing comes from: a recorded run may want the file's. */
+static uint8_t ahead_source(const Cache *c, const Stream *s, uint64_t at, uint64_t bytes,
+                            uint64_t now_ns)
+{
+    return s->of_file ? CACHE_READ_FILE : fetch_source(c, s->region, at, bytes, now_ns);
+}
+
 /* How far new pieces go from @from on. */
 static uint64_t ahead_pieces(Cache *c, const Stream *s, uint8_t source, uint64_t from,
                              uint64_t limit, uint64_t now_ns)
 {
-    const Region *r = s->region;
     uint64_t first = from / c->cfg.piece_bytes, index = first, to = from;
     while (to < limit && index - first < CACHE_JOB_PIECES && to >= piece_start(c, index) &&
-           fetch_source(c, r, to, limit - from, now_ns) == source &&
+           ahead_source(c, s, to, limit - from, now_ns) == source &&
            ahead_piece(c, s, index, first, now_ns)) {
         c->stats.readaheads++;
-        to = missing_end(c, r, to, limit, source);
+        to = missing_end(c, s->region, to, limit, source);
         index++;
     }
     return to;
@@ -275,7 +281,7 @@ static enum Ahead ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t
     uint64_t from = ahead_from(c, s, offset / CACHE_BLOCK * CACHE_BLOCK, limit);
     if (offset >= end || from >= limit)
         return AHEAD_NOTHING;
-    uint8_t source = fetch_source(c, r, from, limit - from, now_ns);
+    uint8_t source = ahead_source(c, s, from, limit - from, now_ns);
     enum Ahead allowed = source_allows(c, s, source, from, limit);
     if (allowed != AHEAD_TAKEN)
         return allowed;
@@ -322,6 +328,38 @@ static bool strided_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
     return false;
 }
 
+/* A disk has one arm: reads at once take as long as one after the other, and the program's own wait
+ * for all of them. An SSD, a cloud's volume and a file server carry out many at the same time. None
+ * of them can be asked, so it is measured, as remote memory is. */
+bool together_pays(const Region *r, uint64_t bytes)
+{
+    uint64_t each = cost_of(&r->ways->cost[COST_TOGETHER], bytes);
+    return each && each + each / COST_SAVES < cost_of(&r->ways->cost[COST_FILE], bytes);
+}
+
+static bool together_is_known(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns)
+{
+    const Cost *each = &r->ways->cost[COST_TOGETHER];
+    return cost_known_since(each, bytes, cost_since(c, each, bytes, now_ns));
+}
+
+/* Of what remote memory has, too: are the file's reads, together, the quicker ones? */
+static bool together_beats(const Region *r, uint64_t bytes)
+{
+    const Cost *cost = r->ways->cost;
+    uint64_t each = cost_of(&cost[COST_TOGETHER], bytes);
+    return together_pays(r, bytes) && each + each / COST_SAVES < cost_of(&cost[COST_REMOTE], bytes);
+}
+
+/* ... or was that not tried for long, and can they be? */
+static bool together_is_untried(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns)
+{
+    const Cost *cost = r->ways->cost;
+    uint64_t since_ns = sub_u64(now_ns, c->cfg.cost_fresh_ns);
+    return !cost_known_since(&cost[COST_TOGETHER], bytes, since_ns) &&
+           cost_of(&cost[COST_FILE], bytes) / TOGETHER_LEAST < cost_of(&cost[COST_REMOTE], bytes);
+}
+
 typedef struct AheadRange {
     Region *region;
     uint64_t from, to, bytes; /* of the region; bytes: of the recorded range as a whole */
@@ -338,7 +376,8 @@ static enum Ahead recorded_fetch(Cache *c, Trace *t, TraceAhead *at, const Ahead
                       .id = t->stream,
                       .len = t->bytes,
                       .stride = in_order ? (int64_t)t->bytes : 0,
-                      .recorded = true};
+                      .recorded = true,
+                      .of_file = next->source == CACHE_READ_FILE};
     if (t->in_order && next->source == CACHE_READ_FILE)
         return AHEAD_LATER;
     enum Ahead result = ahead_fetch(c, job, &s, next->from, next->to, now_ns);
@@ -357,22 +396,36 @@ static bool recorded_next(const Cache *c, const Trace *t, TraceAhead *at, uint64
     return ret->region != NULL;
 }
 
-/* The next one, if it may be fetched now. */
+/* The next one of all: if the file's reads go together, of the file. */
+static bool recorded_nearest(const Cache *c, Trace *t, uint64_t now_ns, AheadRange *ret)
+{
+    if (!recorded_next(c, t, &t->ahead, now_ns, ret))
+        return false;
+    if (together_beats(ret->region, ret->to - ret->from) ||
+        together_is_untried(c, ret->region, ret->to - ret->from, now_ns))
+        ret->source = CACHE_READ_FILE;
+    return true;
+}
+
+/* ... if it may be fetched now. */
 static bool recorded_near(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
 {
     AheadRange next;
     enum Ahead result = AHEAD_NOTHING;
     while (result == AHEAD_NOTHING && budget(c, c->cfg.piece_bytes) &&
-           recorded_next(c, t, &t->ahead, now_ns, &next))
+           recorded_nearest(c, t, now_ns, &next))
         result = recorded_fetch(c, t, &t->ahead, &next, job, now_ns);
     return result == AHEAD_TAKEN;
 }
 
-/* The next one that remote memory has: those of the file wait for others. */
+/* The next one that remote memory has: those of the file wait for others. Where the file's go
+ * together, those are the nearer half. */
 static bool recorded_far(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
 {
     AheadRange next;
     enum Ahead result = AHEAD_NOTHING;
+    if (t->region && together_beats(t->region, t->bytes))
+        trace_far_half(t);
     while (result == AHEAD_NOTHING && budget(c, c->cfg.piece_bytes) &&
            recorded_next(c, t, &t->far, now_ns, &next)) {
         if (next.source == CACHE_READ_FILE)
@@ -394,27 +447,17 @@ static bool recorded_more(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
     AheadRange next;
     enum Ahead result = AHEAD_NOTHING;
     while (result == AHEAD_NOTHING && budget(c, c->cfg.piece_bytes) &&
-           recorded_next(c, t, &t->ahead, now_ns, &next) && next.source == CACHE_READ_FILE)
+           recorded_nearest(c, t, now_ns, &next) && next.source == CACHE_READ_FILE)
         result = recorded_fetch(c, t, &t->ahead, &next, job, now_ns);
     return result == AHEAD_TAKEN;
 }
 
 /* ---- reads of the file together ------------------------------------------------------------- */
 
-/* A disk has one arm: reads at once take as long as one after the other, and the program's own wait
- * for all of them. An SSD, a cloud's volume and a file server carry out many at the same time. None
- * of them can be asked, so it is measured, as remote memory is. */
-bool together_pays(const Region *r, uint64_t bytes)
-{
-    uint64_t each = cost_of(&r->ways->cost[COST_TOGETHER], bytes);
-    return each && each + each / COST_SAVES < cost_of(&r->ways->cost[COST_FILE], bytes);
-}
-
 static bool go_together(const Cache *c, const CacheJob *first, uint64_t now_ns)
 {
-    const Cost *each = &first->region->ways->cost[COST_TOGETHER];
     return together_pays(first->region, first->len) ||
-           !cost_known_since(each, first->len, cost_since(c, each, first->len, now_ns));
+           !together_is_known(c, first->region, first->len, now_ns);
 }
 
 static void batch_add(AheadBatch *b, CacheJob *job)

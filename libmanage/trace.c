@@ -346,6 +346,11 @@ Region *trace_ahead(const Cache *c, const Trace *t, TraceAhead *at, uint64_t *re
     return NULL;
 }
 
+void trace_far_half(Trace *t)
+{
+    ahead_move(&t->far, (TraceAhead){t->next + t->lead / 2, 0});
+}
+
 void trace_fetched(const Trace *t, TraceAhead *at, const Region *r, uint64_t to)
 {
     const CacheRange *g = &t->before.ranges[at->range];

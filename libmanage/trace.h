@@ -70,6 +70,8 @@ void trace_loaded(Cache *c, const struct Region *r, const CacheResult *result);
  * range of the record, of *@ret_bytes, may have begun before. */
 struct Region *trace_ahead(const Cache *c, const Trace *t, TraceAhead *at, uint64_t *ret_from,
                            uint64_t *ret_to, uint64_t *ret_bytes);
+/* Nothing nearer than half of what may be fetched is to be fetched for t->far. */
+void trace_far_half(Trace *t);
 /* That was fetched up to @to of the region, or need not be. */
 void trace_fetched(const Trace *t, TraceAhead *at, const struct Region *r, uint64_t to);
 void traces_free(Cache *c);

@@ -3,6 +3,7 @@
  * needed it. */
 #include "tests/unit/cache_fixture.h"
 
+#include "base/cleanup.h"
 #include "libmanage/trace.h"
 
 enum { CACHED = 16, AHEAD = 8, RUN = 56 /* pieces */ };
@@ -519,6 +520,16 @@ TEST(ahead__reads_of_remote_memory_go_beside_each_other)
     cache_free(c);
 }
 
+static unsigned batch_begin(Cache *c, CacheJob jobs[AHEAD])
+{
+    unsigned n = 1;
+    if (!cache_background_take(c, &jobs[0], w.now_ns))
+        return 0;
+    while (n < AHEAD && cache_background_more(c, &jobs[0], &jobs[n], w.now_ns))
+        n++;
+    return n;
+}
+
 /* A batch of reads of the file ahead of the program, which take @batch_ns if there are several; its
  * length. */
 static unsigned batch_over(Cache *c, uint64_t batch_ns)
@@ -580,16 +591,6 @@ TEST(ahead__reads_of_a_disk_go_one_at_a_time)
         together += lengths[i] > 1;
     assert_in_range(together, 1, 2); /* it is tried, and more rarely the second time */
     cache_free(c);
-}
-
-static unsigned batch_begin(Cache *c, CacheJob jobs[AHEAD])
-{
-    unsigned n = 1;
-    if (!cache_background_take(c, &jobs[0], w.now_ns))
-        return 0;
-    while (n < AHEAD && cache_background_more(c, &jobs[0], &jobs[n], w.now_ns))
-        n++;
-    return n;
 }
 
 /* The batch's @i-th read ends after @ns; the program reads a piece, which makes room for another.
@@ -657,6 +658,62 @@ TEST(ahead__no_read_follows_before_it_is_known_that_it_pays)
     assert_int_equal(batch_begin(c, jobs), AHEAD);
     for (unsigned i = 0; i < AHEAD - 1; i++)
         assert_false(batch_next(c, rd, jobs, i, w.file_ns));
+    cache_free(c);
+}
+
+/* Remote memory has all, the file takes as many times longer, and an earlier run is followed. */
+static Cache *make_all_remote(unsigned slower, int *ret_rd)
+{
+    CacheJob job, recall;
+    CacheConfig cfg = ahead_config();
+    cfg.remote = true;
+    cfg.low_water_bytes = AHEAD * PIECE;
+    Cache *c = make_retained(&cfg, ret_rd);
+    w.file_ns = slower * w.remote_ns;
+    earlier_run(40);
+    job_over(c, take_next(c, &job, CACHE_OPEN_REMOTE));
+    (void)take_next(c, &recall, CACHE_RECALL);
+    for (unsigned i = 0; i < 80; i++) {
+        read_piece(c, *ret_rd, piece_at(i % 40));
+        background(c);
+    }
+    job_over(c, &recall);
+    for (unsigned i = 0; i < AHEAD; i++)
+        read_piece(c, *ret_rd, piece_at(i));
+    return c;
+}
+
+/* Of what is in remote memory, too: the file's reads are tried where they can be quicker together.
+ * If they are, they take what comes next, and remote memory what comes later. */
+TEST(ahead__of_the_file_where_its_reads_together_are_quicker)
+{
+    const unsigned times[] = {1, AHEAD / 2, AHEAD}; /* that all take, in reads of the file */
+    for (unsigned k = 0; k < ARRAY_SIZE(times); k++) {
+        int rd;
+        bool quicker = k == 0;
+        CacheJob jobs[AHEAD], far;
+        Cache *c = make_all_remote(4, &rd);
+        assert_int_equal(batch_over(c, times[k] * w.file_ns), AHEAD);
+        for (unsigned i = AHEAD; i < 2 * AHEAD; i++)
+            read_piece(c, rd, piece_at(i));
+        assert_true(cache_background_take(c, &jobs[0], w.now_ns));
+        assert_int_equal(jobs[0].kind, quicker ? CACHE_READ_FILE : CACHE_READ_REMOTE);
+        assert_int_equal(jobs[0].offset / PIECE, piece_at(2 * AHEAD));
+        (void)take_next(c, &far, CACHE_READ_REMOTE);
+        assert_int_equal(far.offset / PIECE, piece_at(2 * AHEAD + (quicker ? AHEAD : 1)));
+        job_over(c, &jobs[0]);
+        job_over(c, &far);
+        cache_free(c);
+    }
+}
+
+/* Where they cannot be, the program does not wait for a trial. */
+TEST(ahead__of_a_slow_file_tries_nothing)
+{
+    int rd;
+    CacheJob job;
+    Cache *c = make_all_remote(AHEAD + 1, &rd);
+    job_over(c, take_next(c, &job, CACHE_READ_REMOTE));
     cache_free(c);
 }
 
