@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* Recorded runs: what is fetched beside each other. */
+#include "base/cleanup.h"
+#include "tests/unit/trace_fixture.h"
+
+/* Of remote memory. */
+TEST(ahead__reads_of_remote_memory_go_beside_each_other)
+{
+    int rd;
+    unsigned n = 1;
+    CacheJob jobs[AHEAD + 1], recall;
+    CacheConfig cfg = ahead_config();
+    cfg.remote = true;
+    cfg.low_water_bytes = AHEAD * PIECE;
+    Cache *c = make_retained(&cfg, &rd);
+    earlier_run(40);
+    job_over(c, take_next(c, &jobs[0], CACHE_OPEN_REMOTE));
+    (void)take_next(c, &recall, CACHE_RECALL);
+    for (unsigned i = 0; i < 80; i++) { /* remote memory has all, and what a read takes is known */
+        read_piece(c, rd, piece_at(i % 40));
+        background(c);
+    }
+    job_over(c, &recall);
+    for (unsigned i = 0; i < AHEAD; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_true(cache_background_take(c, &jobs[0], w.now_ns));
+    while (cache_background_more(c, &jobs[0], &jobs[n], w.now_ns))
+        assert_true(++n <= AHEAD);
+    assert_in_range(n, 3, AHEAD);
+    for (unsigned i = 0; i < n; i++) {
+        assert_int_equal(jobs[i].kind, CACHE_READ_REMOTE);
+        CacheResult result = carry_out(&jobs[i]);
+        result.beside = true;
+        result.ns = 100 * w.file_ns;
+        cache_background_done(c, &jobs[i], &result, w.now_ns);
+    }
+    for (unsigned i = AHEAD; i < AHEAD + n; i++)
+        assert_int_equal(piece_state(c, piece_at(i)), CACHE_BOTH);
+    unsigned remote = w.did[CACHE_READ_REMOTE]; /* that took long because of the others */
+    read_piece(c, rd, piece_at(39 - AHEAD));
+    assert_int_equal(w.did[CACHE_READ_REMOTE], remote + 1);
+    cache_free(c);
+}
+
+/* The program reads all that is there, and waits; so much that batches are as long as they may be.
+ * The length of each. */
+static unsigned run_ahead(Cache *c, int rd, uint64_t batch_ns, unsigned lengths[RUN])
+{
+    unsigned batches = 0;
+    for (unsigned i = 0; i < RUN; i++) {
+        read_piece(c, rd, piece_at(i));
+        if (i % AHEAD != AHEAD - 1)
+            continue;
+        for (unsigned n; (n = batch_over(c, batch_ns)) > 0; batches++)
+            lengths[batches] = n;
+    }
+    assert_in_range(w.did[CACHE_READ_FILE], RUN, RUN); /* nothing twice */
+    return batches;
+}
+
+/* What each of them took in its batch says nothing of a read by itself, with which the next batches
+ * are compared. */
+TEST(ahead__reads_of_a_file_go_together_where_the_drive_can)
+{
+    int rd;
+    unsigned lengths[RUN];
+    Cache *c = make_followed(RUN, &rd);
+    unsigned batches = run_ahead(c, rd, 3 * w.file_ns, lengths);
+    assert_int_equal(batches, RUN / AHEAD - 1);
+    for (unsigned i = 0; i < batches; i++)
+        assert_int_equal(lengths[i], AHEAD);
+    cache_free(c);
+}
+
+TEST(ahead__reads_of_a_disk_go_one_at_a_time)
+{
+    int rd;
+    unsigned lengths[RUN];
+    Cache *c = make_followed(RUN, &rd);
+    unsigned batches = run_ahead(c, rd, AHEAD * w.file_ns, lengths), together = 0;
+    for (unsigned i = 0; i < batches; i++)
+        together += lengths[i] > 1;
+    assert_in_range(together, 1, 2); /* it is tried, and more rarely the second time */
+    cache_free(c);
+}
+
+/* The batch's @i-th read ends after @ns; the program reads a piece, which makes room for another.
+ * True: another one begins. */
+static bool batch_next(Cache *c, int rd, CacheJob jobs[AHEAD], unsigned i, uint64_t ns)
+{
+    w.now_ns += ns;
+    job_over(c, &jobs[i % AHEAD]);
+    read_piece(c, rd, piece_at(2 * AHEAD + i));
+    return cache_background_more(c, &jobs[(i + 1) % AHEAD], &jobs[i % AHEAD], w.now_ns);
+}
+
+/* As long as that pays. */
+TEST(ahead__another_read_begins_as_one_ends)
+{
+    int rd;
+    unsigned i = 0;
+    CacheJob jobs[AHEAD];
+    Cache *c = make_followed(RUN, &rd);
+    for (; i < AHEAD; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_int_equal(batch_over(c, AHEAD * w.file_ns / 2), AHEAD);
+    for (; i < 2 * AHEAD; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_int_equal(batch_begin(c, jobs), AHEAD);
+    for (i = 0; i < 2 * AHEAD; i++)
+        assert_true(batch_next(c, rd, jobs, i, w.file_ns / 2));
+    while (batch_next(c, rd, jobs, i, 4 * w.file_ns))
+        assert_true(++i < 4 * AHEAD);
+    cache_free(c);
+}
+
+/* Times in which there was no room for another read say nothing of the drive. */
+TEST(ahead__what_waited_for_the_program_is_not_measured)
+{
+    int rd;
+    unsigned i = 0;
+    CacheJob jobs[AHEAD];
+    Cache *c = make_followed(RUN, &rd);
+    for (; i < AHEAD; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_int_equal(batch_over(c, AHEAD * w.file_ns / 2), AHEAD);
+    for (; i < 2 * AHEAD; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_int_equal(batch_begin(c, jobs), AHEAD);
+    for (i = 0; i < 4 * AHEAD; i++) {
+        job_over(c, &jobs[i % AHEAD]);
+        CacheJob *first = &jobs[(i + 1) % AHEAD];
+        assert_false(cache_background_more(c, first, &jobs[i % AHEAD], w.now_ns));
+        w.now_ns += 4 * w.file_ns;
+        read_piece(c, rd, piece_at(2 * AHEAD + i));
+        assert_true(cache_background_more(c, first, &jobs[i % AHEAD], w.now_ns));
+    }
+    cache_free(c);
+}
+
+/* The first ones are to show whether it pays. */
+TEST(ahead__no_read_follows_before_it_is_known_that_it_pays)
+{
+    int rd;
+    CacheJob jobs[AHEAD];
+    Cache *c = make_followed(RUN, &rd);
+    for (unsigned i = 0; i < 2 * AHEAD; i++)
+        read_piece(c, rd, piece_at(i));
+    assert_int_equal(batch_begin(c, jobs), AHEAD);
+    for (unsigned i = 0; i < AHEAD - 1; i++)
+        assert_false(batch_next(c, rd, jobs, i, w.file_ns));
+    cache_free(c);
+}
+
+/* Remote memory has all, the file takes as many times longer, and an earlier run is followed. */
+static Cache *make_all_remote(unsigned slower, int *ret_rd)
+{
+    CacheJob job, recall;
+    CacheConfig cfg = ahead_config();
+    cfg.remote = true;
+    cfg.low_water_bytes = AHEAD * PIECE;
+    Cache *c = make_retained(&cfg, ret_rd);
+    w.file_ns = slower * w.remote_ns;
+    earlier_run(40);
+    job_over(c, take_next(c, &job, CACHE_OPEN_REMOTE));
+    (void)take_next(c, &recall, CACHE_RECALL);
+    for (unsigned i = 0; i < 80; i++) {
+        read_piece(c, *ret_rd, piece_at(i % 40));
+        background(c);
+    }
+    job_over(c, &recall);
+    for (unsigned i = 0; i < AHEAD; i++)
+        read_piece(c, *ret_rd, piece_at(i));
+    return c;
+}
+
+/* Of what is in remote memory, too: the file's reads are tried where they can be quicker together.
+ * If they are, they take what comes next, and remote memory what comes later. */
+TEST(ahead__of_the_file_where_its_reads_together_are_quicker)
+{
+    const unsigned times[] = {1, AHEAD / 2, AHEAD}; /* that all take, in reads of the file */
+    for (unsigned k = 0; k < ARRAY_SIZE(times); k++) {
+        int rd;
+        bool quicker = k == 0;
+        CacheJob jobs[AHEAD], far;
+        Cache *c = make_all_remote(4, &rd);
+        assert_int_equal(batch_over(c, times[k] * w.file_ns), AHEAD);
+        for (unsigned i = AHEAD; i < 2 * AHEAD; i++)
+            read_piece(c, rd, piece_at(i));
+        assert_true(cache_background_take(c, &jobs[0], w.now_ns));
+        assert_int_equal(jobs[0].kind, quicker ? CACHE_READ_FILE : CACHE_READ_REMOTE);
+        assert_int_equal(jobs[0].offset / PIECE, piece_at(2 * AHEAD));
+        (void)take_next(c, &far, CACHE_READ_REMOTE);
+        assert_int_equal(far.offset / PIECE, piece_at(2 * AHEAD + (quicker ? AHEAD : 1)));
+        job_over(c, &jobs[0]);
+        job_over(c, &far);
+        cache_free(c);
+    }
+}
+
+/* Where they cannot be, the program does not wait for a trial. */
+TEST(ahead__of_a_slow_file_tries_nothing)
+{
+    int rd;
+    CacheJob job;
+    Cache *c = make_all_remote(AHEAD + 1, &rd);
+    job_over(c, take_next(c, &job, CACHE_READ_REMOTE));
+    cache_free(c);
+}
+
+/* Remote memory has every other piece of an earlier run. */
+static void open_half_held(Cache *c)
+{
+    static uint64_t held[PIECES * PIECE / CACHE_BLOCK / 64];
+    CacheJob job;
+    CacheResult result = {.remote = 1, .held = true, .held_blocks = held};
+    (void)take_next(c, &job, CACHE_OPEN_REMOTE);
+    for (unsigned i = 1; i < 40; i += 2)
+        for (unsigned b = 0; b < earlier[i].blocks; b++)
+            held[(earlier[i].block + b) / 64] |= 1ull << (earlier[i].block + b) % 64;
+    cache_background_done(c, &job, &result, w.now_ns);
+}
+
+/* Of the file one read at a time, and none of it is forgotten. */
+TEST(ahead__reads_remote_memory_beside_the_file)
+{
+    int rd;
+    CacheJob of_file, job;
+    CacheConfig cfg = ahead_config();
+    cfg.remote = true;
+    Cache *c = make_retained(&cfg, &rd);
+    memcpy(w.remote, w.file, sizeof w.file);
+    earlier_run(40);
+    open_half_held(c);
+    background(c);
+    for (unsigned i = 0; i < 4; i++)
+        read_piece(c, rd, piece_at(i));
+    (void)take_next(c, &of_file, CACHE_READ_FILE);
+    assert_false(cache_background_more(c, &of_file, &job, w.now_ns)); /* remote memory is next */
+    job_over(c, take_next(c, &job, CACHE_READ_REMOTE));
+    job_over(c, take_next(c, &job, CACHE_READ_REMOTE));
+    assert_false(cache_background_take(c, &job, w.now_ns));
+    assert_int_equal(piece_state(c, piece_at(5)), CACHE_BOTH);
+    assert_int_equal(piece_state(c, piece_at(7)), CACHE_BOTH);
+    job_over(c, &of_file);
+    job_over(c, take_next(c, &job, CACHE_READ_FILE));
+    assert_true(is_local(c, piece_at(4)));
+    assert_true(is_local(c, piece_at(6)));
+    assert_false(cache_background_take(c, &job, w.now_ns));
+    cache_free(c);
+}
