@@ -94,6 +94,13 @@ static bool batch_next(Cache *c, int rd, CacheJob jobs[AHEAD], unsigned i, uint6
     return cache_background_more(c, &jobs[(i + 1) % AHEAD], &jobs[i % AHEAD], w.now_ns);
 }
 
+/* So many are still under way, from the @first-th on. */
+static void batch_end(Cache *c, CacheJob jobs[AHEAD], unsigned first, unsigned count)
+{
+    for (; count > 0; count--)
+        job_over(c, &jobs[first++ % AHEAD]);
+}
+
 /* As long as that pays. */
 TEST(ahead__another_read_begins_as_one_ends)
 {
@@ -111,6 +118,7 @@ TEST(ahead__another_read_begins_as_one_ends)
         assert_true(batch_next(c, rd, jobs, i, w.file_ns / 2));
     while (batch_next(c, rd, jobs, i, 4 * w.file_ns))
         assert_true(++i < 4 * AHEAD);
+    batch_end(c, jobs, i + 1, AHEAD - 1);
     cache_free(c);
 }
 
@@ -135,6 +143,7 @@ TEST(ahead__what_waited_for_the_program_is_not_measured)
         read_piece(c, rd, piece_at(2 * AHEAD + i));
         assert_true(cache_background_more(c, first, &jobs[i % AHEAD], w.now_ns));
     }
+    batch_end(c, jobs, 0, AHEAD);
     cache_free(c);
 }
 
@@ -149,6 +158,7 @@ TEST(ahead__no_read_follows_before_it_is_known_that_it_pays)
     assert_int_equal(batch_begin(c, jobs), AHEAD);
     for (unsigned i = 0; i < AHEAD - 1; i++)
         assert_false(batch_next(c, rd, jobs, i, w.file_ns));
+    batch_end(c, jobs, AHEAD - 1, 1);
     cache_free(c);
 }
 
