@@ -154,6 +154,7 @@ typedef struct Stream {
     int64_t stride;
     bool recorded;     /* by an earlier run; else it is a guess */
     bool of_file;      /* nothing is fetched from remote memory */
+    bool joins;        /* reads of the file that are under way; else it waits for them */
     unsigned run;      /* reads that were as expected, one after the other */
     uint64_t window;   /* bytes to be ahead */
     uint64_t ahead_to; /* sequential: looked at up to here */
@@ -173,8 +174,7 @@ typedef struct Keep {
 
 /* Reads of a file that are under way together, ahead of the program. */
 typedef struct AheadBatch {
-    bool grows;           /* a further one may join */
-    bool starved;         /* ... and there was none */
+    bool starved;         /* there was room for another one, and nothing to read */
     unsigned reads, left; /* of all; under way */
     unsigned over;        /* measured: those that ended since then, and their bytes */
     uint64_t since_ns, bytes;
@@ -372,6 +372,14 @@ void region_admit(Cache *c, Region *r);
 void region_refuse(Cache *c, const Region *r);
 bool region_take(Cache *c, const Region *r);
 
+/* ---- place.c -------------------------------------------------------------------------------- */
+
+CacheFileId place_of(const Cache *c, const void *file);
+void place_add(Cache *c, Region *r, CacheFileId id);
+void place_remove(Cache *c, Region *r);
+/* A region that begins there and is not being closed; NULL: none. */
+Region *place_find(const Cache *c, CacheFileId id);
+
 /* ---- file_cost.c ---------------------------------------------------------------------------- */
 
 /* How much a read that took @ns counts. One that waited for a processor or a drive counts no more
@@ -391,6 +399,9 @@ void file_cost_add(const Cache *c, Region *r, uint64_t bytes, uint64_t ns, bool 
 bool file_is_cheap(const Cache *c, const Region *r, uint64_t bytes);
 /* So many were measured that it is known whether it is. */
 bool file_is_known(const Cache *c, const Region *r, uint64_t bytes);
+/* Do several reads of the file at once take clearly less time than one after the other, as far as
+ * was measured? */
+bool together_pays(const Region *r, uint64_t bytes);
 /* Asking pays where the other places are far slower: remote memory, or an expensive file. */
 bool kernel_is_asked(const Cache *c, const Region *r, uint64_t bytes, uint8_t source);
 
@@ -525,22 +536,11 @@ bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len);
 void stream_follow(Cache *c, const Region *r, uint64_t from, uint64_t to, uint64_t len);
 void stream_forget(Cache *c, const Region *r);
 bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns);
-/* Do several reads of the file at once take clearly less time than one after the other, as far as
- * was measured? */
-bool together_pays(const Region *r, uint64_t bytes);
 /* A further read of the file ahead, where that pays or is to be measured, for a thread that is
  * about to carry out @first. */
 bool batch_more(Cache *c, CacheJob *first, CacheJob *job, uint64_t now_ns);
 /* A job is over: perhaps the last one of a batch. */
 void batch_note(Cache *c, const CacheJob *job, uint64_t now_ns);
-
-/* ---- place.c -------------------------------------------------------------------------------- */
-
-CacheFileId place_of(const Cache *c, const void *file);
-void place_add(Cache *c, Region *r, CacheFileId id);
-void place_remove(Cache *c, Region *r);
-/* A region that begins there and is not being closed; NULL: none. */
-Region *place_find(const Cache *c, CacheFileId id);
 
 /* ---- region.c ------------------------------------------------------------------------------- */
 

@@ -73,6 +73,15 @@ bool file_is_known(const Cache *c, const Region *r, uint64_t bytes)
     return r->ways->file_mean[cost_class(bytes)].count >= min_u64(c->cfg.known_reads, MEAN_READS);
 }
 
+/* A disk has one arm: reads at once take as long as one after the other, and the program's own wait
+ * for all of them. An SSD, a cloud's volume and a file server carry out many at the same time. None
+ * of them can be asked, so it is measured, as remote memory is. */
+bool together_pays(const Region *r, uint64_t bytes)
+{
+    uint64_t each = cost_of(&r->ways->cost[COST_TOGETHER], bytes);
+    return each && each + each / COST_SAVES < cost_of(&r->ways->cost[COST_FILE], bytes);
+}
+
 /* ---- what the kernel holds ------------------------------------------------------------------ */
 
 static void share_note(Share *s, bool found)

@@ -195,7 +195,7 @@ static enum Ahead file_allows(const Cache *c, const Stream *s, uint64_t bytes)
     if (is_sequential(s) || file_is_cheap(c, s->region, s->len) ||
         file_is_cheap(c, s->region, bytes))
         return AHEAD_NOTHING;
-    return c->ahead_of_files && !c->batch.grows ? AHEAD_LATER : AHEAD_TAKEN;
+    return c->ahead_of_files && !s->joins ? AHEAD_LATER : AHEAD_TAKEN;
 }
 
 /* A guess waits until it is known what the file's reads take. What a record names was needed: that
@@ -219,7 +219,7 @@ static enum Ahead source_allows(const Cache *c, const Stream *s, uint8_t source,
  * soon. */
 static bool ahead_may_complete(const Cache *c, const Stream *s, const Piece *p)
 {
-    return s->recorded && !piece_busy(p) && !p->direct && !p->wanted_by &&
+    return s->recorded && !piece_busy(p) && !p->wanted_by &&
            !direct_overlaps(c, s->region, p->index, NULL);
 }
 
@@ -328,15 +328,6 @@ static bool strided_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
     return false;
 }
 
-/* A disk has one arm: reads at once take as long as one after the other, and the program's own wait
- * for all of them. An SSD, a cloud's volume and a file server carry out many at the same time. None
- * of them can be asked, so it is measured, as remote memory is. */
-bool together_pays(const Region *r, uint64_t bytes)
-{
-    uint64_t each = cost_of(&r->ways->cost[COST_TOGETHER], bytes);
-    return each && each + each / COST_SAVES < cost_of(&r->ways->cost[COST_FILE], bytes);
-}
-
 static bool together_is_known(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns)
 {
     const Cost *each = &r->ways->cost[COST_TOGETHER];
@@ -364,6 +355,7 @@ typedef struct AheadRange {
     Region *region;
     uint64_t from, to, bytes; /* of the region; bytes: of the recorded range as a whole */
     uint8_t source;           /* of its first block */
+    bool joins;               /* reads of the file that are under way */
 } AheadRange;
 
 /* What comes next as an earlier run was. A range of many reads was read in order. A short one may
@@ -377,7 +369,8 @@ static enum Ahead recorded_fetch(Cache *c, Trace *t, TraceAhead *at, const Ahead
                       .len = t->bytes,
                       .stride = in_order ? (int64_t)t->bytes : 0,
                       .recorded = true,
-                      .of_file = next->source == CACHE_READ_FILE};
+                      .of_file = next->source == CACHE_READ_FILE,
+                      .joins = next->joins};
     if (t->in_order && next->source == CACHE_READ_FILE)
         return AHEAD_LATER;
     enum Ahead result = ahead_fetch(c, job, &s, next->from, next->to, now_ns);
@@ -396,7 +389,7 @@ static bool recorded_next(const Cache *c, const Trace *t, TraceAhead *at, uint64
     return ret->region != NULL;
 }
 
-/* The next one of all: if the file's reads go together, of the file. */
+/* The next one: from remote memory if that has it, unless the file's reads together are quicker. */
 static bool recorded_nearest(const Cache *c, Trace *t, uint64_t now_ns, AheadRange *ret)
 {
     if (!recorded_next(c, t, &t->ahead, now_ns, ret))
@@ -407,22 +400,23 @@ static bool recorded_nearest(const Cache *c, Trace *t, uint64_t now_ns, AheadRan
     return true;
 }
 
-/* ... if it may be fetched now. */
-static bool recorded_near(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
+/* Fetches the next one, if that may be fetched now. @joins: only of the file, whose reads go
+ * together. */
+static bool recorded_near(Cache *c, Trace *t, bool joins, CacheJob *job, uint64_t now_ns)
 {
-    AheadRange next;
+    AheadRange next = {.joins = joins};
     enum Ahead result = AHEAD_NOTHING;
     while (result == AHEAD_NOTHING && budget(c, c->cfg.piece_bytes) &&
-           recorded_nearest(c, t, now_ns, &next))
+           recorded_nearest(c, t, now_ns, &next) && (!joins || next.source == CACHE_READ_FILE))
         result = recorded_fetch(c, t, &t->ahead, &next, job, now_ns);
     return result == AHEAD_TAKEN;
 }
 
-/* The next one that remote memory has: those of the file wait for others. Where the file's go
- * together, those are the nearer half. */
+/* Fetches the next one that remote memory has, past those that the file has to give. Where the
+ * file's reads go together, the nearer half is left to them. */
 static bool recorded_far(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
 {
-    AheadRange next;
+    AheadRange next = {0};
     enum Ahead result = AHEAD_NOTHING;
     if (t->region && together_beats(t->region, t->bytes))
         trace_far_half(t);
@@ -438,18 +432,7 @@ static bool recorded_far(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
 
 static bool recorded_take(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
 {
-    return recorded_near(c, t, job, now_ns) || recorded_far(c, t, job, now_ns);
-}
-
-/* Another range of the file, up to the first one that remote memory has. */
-static bool recorded_more(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
-{
-    AheadRange next;
-    enum Ahead result = AHEAD_NOTHING;
-    while (result == AHEAD_NOTHING && budget(c, c->cfg.piece_bytes) &&
-           recorded_nearest(c, t, now_ns, &next) && next.source == CACHE_READ_FILE)
-        result = recorded_fetch(c, t, &t->ahead, &next, job, now_ns);
-    return result == AHEAD_TAKEN;
+    return recorded_near(c, t, false, job, now_ns) || recorded_far(c, t, job, now_ns);
 }
 
 /* ---- reads of the file together ------------------------------------------------------------- */
@@ -485,21 +468,13 @@ static bool batch_has_room(const Cache *c, const CacheJob *first, uint64_t now_n
            (b->reads < TOGETHER_LEAST || together_pays(first->region, first->len));
 }
 
-static bool batch_take(Cache *c, Trace *t, CacheJob *job, uint64_t now_ns)
-{
-    c->batch.grows = true;
-    bool taken = recorded_more(c, t, job, now_ns);
-    c->batch.grows = false;
-    return taken;
-}
-
 bool batch_more(Cache *c, CacheJob *first, CacheJob *job, uint64_t now_ns)
 {
     AheadBatch *b = &c->batch;
     Trace *t = first->region->trace;
     if (!t || !first->ahead || first->kind != CACHE_READ_FILE || !batch_has_room(c, first, now_ns))
         return false;
-    if (!batch_take(c, t, job, now_ns)) {
+    if (!recorded_near(c, t, true, job, now_ns)) {
         b->starved = true;
         return false;
     }

@@ -3,7 +3,7 @@
 
 #include "libmanage/cost.h"
 
-enum { AGAIN_MOST = 64 };
+enum { FAILED_MOST = 6 /* then every 64 measurements */ };
 
 unsigned together_count(const Together *t)
 {
@@ -17,8 +17,8 @@ static void trial_end(Together *t, uint64_t each_ns)
         t->each_ns = each_ns;
     t->trial = false;
     t->doublings -= !saves;
-    t->again = saves ? 1 : 2 * t->again < AGAIN_MOST ? 2 * t->again : AGAIN_MOST;
-    t->wait = t->again;
+    t->failed = saves ? 0 : t->failed + (t->failed < FAILED_MOST);
+    t->wait = 1u << t->failed;
 }
 
 void together_note(Together *t, uint64_t each_ns)
@@ -33,6 +33,5 @@ void together_note(Together *t, uint64_t each_ns)
     } else if (together_count(t) < TOGETHER_MOST) {
         t->doublings++;
         t->trial = true;
-        t->again += t->again == 0;
     }
 }

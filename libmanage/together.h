@@ -13,9 +13,10 @@ enum { TOGETHER_LEAST = 8, TOGETHER_MOST = 32 };
 /* All zero at first. */
 typedef struct Together {
     unsigned doublings;
-    bool trial;           /* the latest one is */
-    unsigned wait, again; /* measurements until the next trial; after the next one that fails */
-    uint64_t each_ns;     /* about, of this number, or before the trial */
+    bool trial;       /* the latest one is */
+    unsigned failed;  /* trials in a row; each that fails doubles the time to the next */
+    unsigned wait;    /* measurements until that; 0 and 1: with the next one it begins */
+    uint64_t each_ns; /* about, before the trial */
 } Together;
 
 unsigned together_count(const Together *t);
