@@ -22,6 +22,7 @@ enum {
     USER_FILE_BLOCKS = 20,
     USER_FILE_BYTES = USER_FILE_BLOCKS * 4096,
     USER_STREAM_READ_MAX = 8192,
+    USER_DEPTH = 2,              /* of what runs beside a copy */
     USER_VALUES = 62,            /* 1 .. 62: what programs write */
     LIE_VALUE = USER_VALUES + 1, /* what nobody writes, and a lying host returns */
 };
@@ -61,6 +62,8 @@ enum {
     X(PARTS_ON, "parts that go on in the next region")      \
     X(RECALLS, "orders of an earlier run that came")        \
     X(BESIDE, "jobs of the background beside another")      \
+    X(TOGETHER, "... reads of a file that go together")     \
+    X(COMPLETED, "pieces completed ahead")                  \
     X(CLONES, "cloned")                                     \
     X(WRITES_BOTH, "written to the file and remote memory") \
     X(WRITES_BOTH_LOST, "... which was lost meanwhile")     \
@@ -270,6 +273,8 @@ void manage_params_choose(ManageWorld *m);
 void manage_file_is_slow(ManageWorld *m, SimRng *r);
 /* manage_scenarios.c: after all else was chosen */
 void manage_scenario_choose(ManageWorld *m);
+/* Most reads of a program are as an earlier run is said to have had them. */
+void manage_run_is_led(ManageParams *p);
 
 /* manage_user.c: the shell around both cores */
 bool user_file_held(void *ctx, const void *file, uint64_t offset, uint64_t len);

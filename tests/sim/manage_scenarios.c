@@ -102,21 +102,35 @@ static void brief(ManageWorld *m, SimRng *r)
     p->think_ns = 3 * m->w.p.link.delay_ns;
 }
 
+void manage_run_is_led(ManageParams *p)
+{
+    p->led_ppm = 950000;
+    p->retain_ppm = 1000000;
+    p->cache.piece_bytes = 16384; /* of which a part may be missing */
+    p->cache.limit_bytes = (uint64_t)USER_FILE_BYTES;
+    p->cache.readahead_bytes = p->cache.limit_bytes / 2;
+}
+
 static void led(ManageWorld *m, SimRng *r)
 {
     ManageParams *p = &m->p;
     alone(m, r);
-    p->led_ppm = 950000;
-    p->cache.limit_bytes = (uint64_t)USER_FILE_BYTES;
-    p->cache.readahead_bytes = p->cache.limit_bytes / 2;
+    manage_run_is_led(p);
+    p->cache.piece_bytes = 4096u << sim_rng_below(r, 3);
     p->cache.remote = sim_rng_below(r, 2);
     p->cache.lets_go = sim_rng_below(r, 2);
     p->callers = (unsigned)sim_rng_between(r, 1, USER_CALLERS_MAX);
-    p->rdonly_ppm = p->retain_ppm = 1000000;
     p->hot_bytes = 0;
-    p->writes = p->syncs = 0;
+    p->syncs = 0;
     p->opens = p->closes = 20;
     p->exits = 10;
+    if (sim_rng_below(r, 2)) { /* reads beside writes past the cache */
+        p->through_ppm = 1000000;
+        p->writes = 30;
+    } else {
+        p->rdonly_ppm = 1000000;
+        p->writes = 0;
+    }
     m->w.p.fs.read_fail_ppm = sim_rng_below(r, 2) ? 20000 : 0;
 }
 

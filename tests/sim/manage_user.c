@@ -320,14 +320,34 @@ static void worker_wait_over(void *ctx, uint64_t arg)
     user_work(t->user);
 }
 
-static bool work_take(User *u, UserThread *t)
+/* Beside another worker's. */
+static bool work_more(User *u, UserThread *t)
 {
     FOR_THREADS(other, u)
         if (is_worker(other) && other != t && other->job == &other->work &&
             cache_background_more(u->cache, other->job, &t->work, user_now(u))) {
-            manage_cover(u->m, MANAGE_COVER_BESIDE);
+            manage_cover(u->m, t->work.together ? MANAGE_COVER_TOGETHER : MANAGE_COVER_BESIDE);
             return true;
         }
+    return false;
+}
+
+/* A job ahead, of a piece of which a part is here. */
+static bool completes(User *u, const UserThread *t)
+{
+    const UserRegion *r = t->work.file;
+    if (!t->work.ahead)
+        return false;
+    u->depth += USER_DEPTH; /* nothing runs beside a look */
+    int state = cache_state(u->cache, r->rd, t->work.offset);
+    u->depth -= USER_DEPTH;
+    return state == CACHE_LOCAL || state == CACHE_BOTH;
+}
+
+static bool work_take(User *u, UserThread *t)
+{
+    if (work_more(u, t))
+        return true;
     uint64_t at = 0;
     int rd = (int)sim_rng_below(&u->rng, USER_CALLERS_MAX);
     if (sim_rng_chance(&u->rng, 20000) && /* as before a close */
@@ -345,6 +365,7 @@ void user_work(User *u)
             w->stopping || u->step >= STEP_LEAVE)
             continue;
         if (work_take(u, t)) {
+            u->m->cover[MANAGE_COVER_COMPLETED] += completes(u, t);
             job_start(t, &t->work);
             continue;
         }
@@ -404,7 +425,7 @@ static void cache_unlocked(void *ctx)
 void user_beside(User *u)
 {
     ManageWorld *m = u->m;
-    if (u->depth >= 2 || u->step != STEP_RUN || u->leaving || m->w.phase != PHASE_RUN ||
+    if (u->depth >= USER_DEPTH || u->step != STEP_RUN || u->leaving || m->w.phase != PHASE_RUN ||
         m->w.stopping || !sim_rng_chance(&m->w.rng, m->p.beside_ppm))
         return;
     UserThread *t = &u->threads[sim_rng_below(&m->w.rng, m->p.callers)];

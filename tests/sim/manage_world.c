@@ -198,6 +198,8 @@ static void choose_focus(ManageWorld *m, SimRng *r)
         p->kill_steps = 0;
         f->write_fail_ppm = (uint32_t)sim_rng_between(r, 50000, 300000);
         f->write_short_ppm = 100000;
+        if (sim_rng_below(r, 2)) /* ... which a run along an earlier one reads ahead */
+            manage_run_is_led(p);
         f->sync_fail_ppm = 0;
         break;
     case 6: /* streams, read ahead beside writes and csyncs */

@@ -70,6 +70,17 @@ static bool keep_take(World *w, WorldBackground *b)
     return cache_keep_take(w->cache, rd, &at, &b->cache, w->now_ns);
 }
 
+/* Is a part of its first piece here already? */
+static bool completes(World *w, const CacheJob *job)
+{
+    const WorldFile *f = job->file;
+    bool quiet = w->quiet;
+    w->quiet = true;
+    int state = job->ahead ? cache_state(w->cache, f->rd, job->offset) : CACHE_DISK;
+    w->quiet = quiet;
+    return state == CACHE_LOCAL || state == CACHE_BOTH;
+}
+
 static bool background_take(World *w, WorldBackground *b)
 {
     if (sim_rng_chance(&w->rng, 20000) && keep_take(w, b))
@@ -91,6 +102,7 @@ static void background_go(World *w, WorldBackground *b)
         result.beside = sim_rng_chance(&w->rng, 500000);
         cache_background_done(w->cache, &b->cache, &result, w->now_ns);
     } else if (!b->job.on && background_take(w, b)) {
+        w->completed += completes(w, &b->cache);
         world_job_take(w, &b->job, &b->cache);
     }
 }
@@ -159,9 +171,9 @@ void world_init(World *w, uint64_t seed)
     w->cfg.remote = sim_rng_chance(r, 850000);
     if (seed % 4 == 2) { /* as in slot_range(): runs along earlier ones */
         w->cfg.remote &= seed % 8 == 2;
-        w->cfg.limit_bytes = WORLD_BYTES;
-        w->cfg.readahead_bytes = WORLD_BYTES / 2;
-        w->cfg.piece_bytes = CACHE_BLOCK;
+        w->cfg.limit_bytes = WORLD_BYTES / 2;
+        w->cfg.readahead_bytes = w->cfg.limit_bytes;
+        w->cfg.piece_bytes = CACHE_BLOCK << seed / 8 % 3;
         w->cfg.low_water_bytes = 0;
     }
     w->cfg.lets_go = seed % 3 == 0;

@@ -49,6 +49,9 @@ typedef struct WorldFile {
     bool remote_open, remote_gone;
     int remote;
     uint8_t remote_bytes[WORLD_BYTES];
+    CacheRange earlier[64]; /* what a run is said to have needed of it */
+    size_t earlier_count;
+    unsigned along; /* reads that went along it */
     bool held[WORLD_BLOCKS];
     unsigned calls; /* in progress */
 } WorldFile;
@@ -102,11 +105,10 @@ typedef struct World {
     int remotes_ever;
     uint64_t seed;
     bool trace;
-    CacheRange earlier[16]; /* what a run is said to have needed */
-    unsigned along;
     /* what happened */
     uint64_t reads, writes, syncs, closes, failed_writes, failed_syncs, opens, opens_failed, clones,
-        losses, released, remote_reads, fills, parts, jobs, hits, file_hits, beside, together;
+        losses, released, remote_reads, fills, parts, jobs, hits, file_hits, beside, together,
+        completed /* jobs ahead, of pieces of which a part was here */;
     struct Lane *lanes[WORLD_SLOTS];
 } World;
 

@@ -175,10 +175,13 @@ static void world_open(World *w, WorldFile *f)
     memcpy(f->doubt, f->lost, sizeof f->doubt);
 }
 
-/* As the earlier run that was last spoken of. */
-static bool goes_along(World *w, WorldSlot *s, uint64_t len)
+/* As the earlier run of the file. */
+static bool goes_along(WorldSlot *s, uint64_t len)
 {
-    const CacheRange g = w->earlier[w->along++ % ARRAY_SIZE(w->earlier)];
+    WorldFile *f = s->file;
+    if (f->earlier_count == 0)
+        return false;
+    const CacheRange g = f->earlier[f->along++ % f->earlier_count];
     if (g.blocks == 0 || (uint64_t)g.block * CACHE_BLOCK >= len)
         return false;
     s->offset = (uint64_t)g.block * CACHE_BLOCK;
@@ -196,7 +199,7 @@ static void slot_range(World *w, WorldSlot *s)
         return;
     }
     if (s->op == OP_READ && sim_rng_chance(&w->rng, w->seed % 4 == 2 ? 900000 : 100000) &&
-        goes_along(w, s, len))
+        goes_along(s, len))
         return;
     s->offset = sim_rng_below(&w->rng, len);
     if (sim_rng_chance(&w->rng, 500000))

@@ -148,14 +148,14 @@ static void world_sync(World *w, WorldFile *f, CacheResult *ret)
 }
 
 /* True, false or senseless: whatever it is, no read may be wrong. */
-static void world_recall(World *w, CacheResult *ret)
+static void world_recall(World *w, WorldFile *f, CacheResult *ret)
 {
-    ret->ranges_count = sim_rng_below(&w->rng, ARRAY_SIZE(w->earlier) + 1);
-    ret->ranges = w->earlier;
+    ret->ranges_count = f->earlier_count = sim_rng_below(&w->rng, ARRAY_SIZE(f->earlier) + 1);
+    ret->ranges = f->earlier;
+    const uint64_t blocks = (f->len + CACHE_BLOCK - 1) / CACHE_BLOCK;
     for (size_t i = 0; i < ret->ranges_count; i++)
-        w->earlier[i] = (CacheRange){
-            (uint32_t)sim_rng_below(&w->rng,
-                                    sim_rng_chance(&w->rng, 50000) ? UINT32_MAX : WORLD_BLOCKS),
+        f->earlier[i] = (CacheRange){
+            (uint32_t)sim_rng_below(&w->rng, sim_rng_chance(&w->rng, 50000) ? UINT32_MAX : blocks),
             (uint32_t)sim_rng_below(&w->rng, sim_rng_chance(&w->rng, 50000) ? UINT32_MAX : 4)};
 }
 
@@ -221,7 +221,7 @@ static void world_do(World *w, WorldJob *j, CacheJob *job, CacheResult *ret)
         WORLD_CHECK(w, job->len > 0 && job->offset + job->len <= WORLD_BYTES);
         break;
     case CACHE_RECALL:
-        world_recall(w, ret);
+        world_recall(w, f, ret);
         break;
     case CACHE_ADVISE:
         WORLD_CHECK(w, !job->both || (f->remote_open && f->remote == job->remote));
