@@ -3,29 +3,34 @@
 #include "base/cleanup.h"
 #include "tests/unit/trace_fixture.h"
 
-/* Of remote memory. */
-TEST(ahead__reads_of_remote_memory_go_beside_each_other)
+/* Remote memory has all, the file takes as many times longer, and an earlier run is followed. */
+static Cache *make_all_remote(unsigned slower, int *ret_rd)
 {
-    int rd;
-    unsigned n = 1;
-    CacheJob jobs[AHEAD + 1], recall;
+    CacheJob job, recall;
     CacheConfig cfg = ahead_config();
     cfg.remote = true;
     cfg.low_water_bytes = AHEAD * PIECE;
-    Cache *c = make_retained(&cfg, &rd);
+    Cache *c = make_retained(&cfg, ret_rd);
+    w.file_ns = slower * w.remote_ns;
     earlier_run(40);
-    job_over(c, take_next(c, &jobs[0], CACHE_OPEN_REMOTE));
+    job_over(c, take_next(c, &job, CACHE_OPEN_REMOTE));
     (void)take_next(c, &recall, CACHE_RECALL);
-    for (unsigned i = 0; i < 80; i++) { /* remote memory has all, and what a read takes is known */
-        read_piece(c, rd, piece_at(i % 40));
+    for (unsigned i = 0; i < 80; i++) {
+        read_piece(c, *ret_rd, piece_at(i % 40));
         background(c);
     }
     job_over(c, &recall);
     for (unsigned i = 0; i < AHEAD; i++)
-        read_piece(c, rd, piece_at(i));
-    assert_true(cache_background_take(c, &jobs[0], w.now_ns));
-    while (cache_background_more(c, &jobs[0], &jobs[n], w.now_ns))
-        assert_true(++n <= AHEAD);
+        read_piece(c, *ret_rd, piece_at(i));
+    return c;
+}
+
+TEST(ahead__reads_of_remote_memory_go_beside_each_other)
+{
+    int rd;
+    CacheJob jobs[AHEAD];
+    Cache *c = make_all_remote(AHEAD + 1, &rd);
+    unsigned n = batch_begin(c, jobs);
     assert_in_range(n, 3, AHEAD);
     for (unsigned i = 0; i < n; i++) {
         assert_int_equal(jobs[i].kind, CACHE_READ_REMOTE);
@@ -101,20 +106,28 @@ static void batch_end(Cache *c, CacheJob jobs[AHEAD], unsigned first, unsigned c
         job_over(c, &jobs[first++ % AHEAD]);
 }
 
+/* Reads go together, as is known to pay: each takes half of what one takes alone. The program has
+ * read what was there when they began. */
+static Cache *make_window(int *ret_rd, CacheJob jobs[AHEAD])
+{
+    Cache *c = make_followed(RUN, ret_rd);
+    for (unsigned i = 0; i < AHEAD; i++)
+        read_piece(c, *ret_rd, piece_at(i));
+    assert_int_equal(batch_over(c, AHEAD * w.file_ns / 2), AHEAD);
+    for (unsigned i = AHEAD; i < 2 * AHEAD; i++)
+        read_piece(c, *ret_rd, piece_at(i));
+    assert_int_equal(batch_begin(c, jobs), AHEAD);
+    return c;
+}
+
 /* As long as that pays. */
 TEST(ahead__another_read_begins_as_one_ends)
 {
     int rd;
     unsigned i = 0;
     CacheJob jobs[AHEAD];
-    Cache *c = make_followed(RUN, &rd);
-    for (; i < AHEAD; i++)
-        read_piece(c, rd, piece_at(i));
-    assert_int_equal(batch_over(c, AHEAD * w.file_ns / 2), AHEAD);
+    Cache *c = make_window(&rd, jobs);
     for (; i < 2 * AHEAD; i++)
-        read_piece(c, rd, piece_at(i));
-    assert_int_equal(batch_begin(c, jobs), AHEAD);
-    for (i = 0; i < 2 * AHEAD; i++)
         assert_true(batch_next(c, rd, jobs, i, w.file_ns / 2));
     while (batch_next(c, rd, jobs, i, 4 * w.file_ns))
         assert_true(++i < 4 * AHEAD);
@@ -126,16 +139,9 @@ TEST(ahead__another_read_begins_as_one_ends)
 TEST(ahead__what_waited_for_the_program_is_not_measured)
 {
     int rd;
-    unsigned i = 0;
     CacheJob jobs[AHEAD];
-    Cache *c = make_followed(RUN, &rd);
-    for (; i < AHEAD; i++)
-        read_piece(c, rd, piece_at(i));
-    assert_int_equal(batch_over(c, AHEAD * w.file_ns / 2), AHEAD);
-    for (; i < 2 * AHEAD; i++)
-        read_piece(c, rd, piece_at(i));
-    assert_int_equal(batch_begin(c, jobs), AHEAD);
-    for (i = 0; i < 4 * AHEAD; i++) {
+    Cache *c = make_window(&rd, jobs);
+    for (unsigned i = 0; i < 4 * AHEAD; i++) {
         job_over(c, &jobs[i % AHEAD]);
         CacheJob *first = &jobs[(i + 1) % AHEAD];
         assert_false(cache_background_more(c, first, &jobs[i % AHEAD], w.now_ns));
@@ -160,28 +166,6 @@ TEST(ahead__no_read_follows_before_it_is_known_that_it_pays)
         assert_false(batch_next(c, rd, jobs, i, w.file_ns));
     batch_end(c, jobs, AHEAD - 1, 1);
     cache_free(c);
-}
-
-/* Remote memory has all, the file takes as many times longer, and an earlier run is followed. */
-static Cache *make_all_remote(unsigned slower, int *ret_rd)
-{
-    CacheJob job, recall;
-    CacheConfig cfg = ahead_config();
-    cfg.remote = true;
-    cfg.low_water_bytes = AHEAD * PIECE;
-    Cache *c = make_retained(&cfg, ret_rd);
-    w.file_ns = slower * w.remote_ns;
-    earlier_run(40);
-    job_over(c, take_next(c, &job, CACHE_OPEN_REMOTE));
-    (void)take_next(c, &recall, CACHE_RECALL);
-    for (unsigned i = 0; i < 80; i++) {
-        read_piece(c, *ret_rd, piece_at(i % 40));
-        background(c);
-    }
-    job_over(c, &recall);
-    for (unsigned i = 0; i < AHEAD; i++)
-        read_piece(c, *ret_rd, piece_at(i));
-    return c;
 }
 
 /* Of what is in remote memory, too: the file's reads are tried where they can be quicker together.

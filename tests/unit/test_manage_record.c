@@ -112,10 +112,9 @@ TEST(run__is_kept_as_far_as_there_is_room)
 TEST(run__leaves_what_the_kernel_had)
 {
     CacheConfig cfg = ahead_config();
-    Cache *c = cache_new(
-        &cfg,
-        &(CacheHooks){.file_held = file_held, .file_id = file_place, .file_release = released});
-    int rd = cache_open(c, BYTES, BYTES, &w, DODO_RETAIN | DODO_RDONLY);
+    int rd;
+    w.kernel_says = true;
+    Cache *c = make_retained(&cfg, &rd);
     for (unsigned i = 0; i < 20; i++) {
         w.held_to = i < 10 ? 0 : BYTES; /* its drive is known to be slow by then */
         read_piece(c, rd, piece_at(i));
@@ -186,10 +185,9 @@ TEST(run__that_is_led_lets_go_of_nothing)
 TEST(run__in_order_and_unaligned_is_one_range)
 {
     CacheConfig cfg = ahead_config();
-    Cache *c = cache_new(
-        &cfg,
-        &(CacheHooks){.file_held = file_held, .file_id = file_place, .file_release = released});
-    int rd = cache_open(c, BYTES, BYTES, &w, DODO_RETAIN | DODO_RDONLY);
+    int rd;
+    w.kernel_says = true;
+    Cache *c = make_retained(&cfg, &rd);
     for (unsigned i = 0; i < 10; i++)
         read_piece(c, rd, piece_at(i));
     w.held_to = BYTES;

@@ -153,10 +153,9 @@ TEST(ahead__of_what_the_kernel_lacks_waits_for_nothing)
 {
     CacheConfig cfg = ahead_config();
     cfg.known_reads = 8;
-    Cache *c = cache_new(
-        &cfg,
-        &(CacheHooks){.file_held = file_held, .file_id = file_place, .file_release = released});
-    int rd = cache_open(c, BYTES, BYTES, &w, DODO_RETAIN | DODO_RDONLY);
+    int rd;
+    w.kernel_says = true;
+    Cache *c = make_retained(&cfg, &rd);
     earlier_run(40);
     background(c);
     for (unsigned i = 0; i < 4; i++)
@@ -326,10 +325,9 @@ TEST(ahead__not_of_the_file_while_it_is_read_in_order)
 TEST(ahead__not_what_the_kernel_has)
 {
     CacheConfig cfg = ahead_config();
-    Cache *c = cache_new(
-        &cfg,
-        &(CacheHooks){.file_held = file_held, .file_id = file_place, .file_release = released});
-    int rd = cache_open(c, BYTES, BYTES, &w, DODO_RETAIN | DODO_RDONLY);
+    int rd;
+    w.kernel_says = true;
+    Cache *c = make_retained(&cfg, &rd);
     earlier_run(40);
     background(c);
     for (unsigned i = 0; i < 8; i++)

@@ -38,7 +38,7 @@ FIXTURE CacheRange range_of(unsigned piece)
     return (CacheRange){.block = piece * (PIECE / CACHE_BLOCK), .blocks = PIECE / CACHE_BLOCK};
 }
 
-static CacheRange earlier[56];
+static CacheRange earlier[RUN];
 
 FIXTURE void earlier_run(unsigned count)
 {
@@ -94,6 +94,7 @@ FIXTURE CacheJob *take_next(Cache *c, CacheJob *job, enum CacheJobKind kind)
     return job;
 }
 
+/* A batch of jobs ahead of the program begins; its length. */
 FIXTURE unsigned batch_begin(Cache *c, CacheJob jobs[AHEAD])
 {
     unsigned n = 1;
@@ -108,12 +109,10 @@ FIXTURE unsigned batch_begin(Cache *c, CacheJob jobs[AHEAD])
  * length. */
 FIXTURE unsigned batch_over(Cache *c, uint64_t batch_ns)
 {
-    CacheJob jobs[AHEAD + 1];
-    unsigned n = 1;
-    if (!cache_background_take(c, &jobs[0], w.now_ns))
-        return 0;
-    while (cache_background_more(c, &jobs[0], &jobs[n], w.now_ns))
-        assert_true(++n <= AHEAD);
+    CacheJob jobs[AHEAD];
+    unsigned n = batch_begin(c, jobs);
+    if (n == AHEAD) /* all that may be ahead */
+        assert_false(cache_background_more(c, &jobs[0], &(CacheJob){0}, w.now_ns));
     w.now_ns += n > 1 ? batch_ns : w.file_ns;
     for (unsigned i = 0; i < n; i++) {
         assert_int_equal(jobs[i].kind, CACHE_READ_FILE);
