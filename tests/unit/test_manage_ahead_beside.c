@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Recorded runs: what is fetched beside each other. */
 #include "base/cleanup.h"
+#include "libmanage/together.h"
 #include "tests/unit/trace_fixture.h"
 
 /* Remote memory has all, the file takes as many times longer, and an earlier run is followed. */
@@ -165,6 +166,45 @@ TEST(ahead__no_read_follows_before_it_is_known_that_it_pays)
     for (unsigned i = 0; i < AHEAD - 1; i++)
         assert_false(batch_next(c, rd, jobs, i, w.file_ns));
     batch_end(c, jobs, AHEAD - 1, 1);
+    cache_free(c);
+}
+
+static void jobs_over(Cache *c, CacheJob *jobs, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        job_over(c, &jobs[i]);
+}
+
+/* Begins as many reads as go together. */
+static unsigned window_fill(Cache *c, CacheJob jobs[RUN])
+{
+    unsigned n = 1;
+    (void)take_next(c, &jobs[0], CACHE_READ_FILE);
+    while (cache_background_more(c, &jobs[0], &jobs[n], w.now_ns))
+        assert_true(++n < RUN);
+    return n;
+}
+
+/* There are as many as the drive is found to be good for. */
+TEST(ahead__as_many_together_as_save_time)
+{
+    int rd;
+    CacheJob jobs[RUN];
+    CacheConfig cfg = config(RUN);
+    cfg.readahead_bytes = RUN * PIECE;
+    cfg.remote = false;
+    Cache *c = make_retained(&cfg, &rd);
+    earlier_run(RUN);
+    background(c);
+    for (unsigned i = 0; i < RUN / 2; i++)
+        read_piece(c, rd, piece_at(i));
+    unsigned n = window_fill(c, jobs);
+    assert_int_equal(n, TOGETHER_LEAST);
+    w.now_ns += w.file_ns; /* all at once */
+    jobs_over(c, jobs, n);
+    n = window_fill(c, jobs);
+    assert_int_equal(n, 2 * TOGETHER_LEAST);
+    jobs_over(c, jobs, n);
     cache_free(c);
 }
 
