@@ -128,26 +128,32 @@ static bool read_held(const File *f, int fd, const struct iovec *iov, off_t offs
 
 /* ---- which way ------------------------------------------------------------------------------- */
 
-static void way_change(File *f, bool asked, bool yes, uint64_t ns, unsigned weight)
+/* False: another thread is telling the same. */
+static bool way_begin(File *f)
 {
-    if (pthread_mutex_trylock(&f->way_lock) != 0)
-        return; /* another thread is telling the same */
-    if (asked)
-        way_answered(&f->way, yes);
-    else
-        way_watched(&f->way, yes, ns, weight);
-    if (asked && f->cache && !f->way.cache)
-        f->read.reason = REASON_FAST;
+    return pthread_mutex_trylock(&f->way_lock) == 0;
+}
+
+static void way_end(File *f)
+{
     f->cache = f->way.cache;
     (void)pthread_mutex_unlock(&f->way_lock);
 }
 
-/* Whether it has what is about to be read, and the cache has not. */
+/* Whether it has what is about to be read. */
 static void ask_kernel(File *f, int fd, off_t offset, size_t len)
 {
     off_t at = offset == AT_POSITION ? lseek(fd, 0, SEEK_CUR) : offset;
-    if (at >= 0 && !files_settings()->eager && !cache_calls_if_loaded()->has(f->rd, at, len))
-        way_change(f, true, os_file_held(f->lease_fd, (uint64_t)at, len), 0, 0);
+    if (at < 0 || files_settings()->eager)
+        return;
+    bool cached = cache_calls_if_loaded()->has(f->rd, at, len);
+    bool held = !cached && os_file_held(f->lease_fd, (uint64_t)at, len);
+    if (!way_begin(f))
+        return;
+    way_answered(&f->way, cached, held);
+    if (f->cache && !f->way.cache)
+        f->read.reason = REASON_FAST;
+    way_end(f);
 }
 
 static bool read_cached(File *f, int fd, const struct iovec *iov, int count, off_t offset,
@@ -237,8 +243,10 @@ void reading_end(const Reading *r, ssize_t n)
     if (!r->file)
         return;
     int error = errno;
-    if (r->weight > 0)
-        way_change(r->file, false, sleeps() != r->slept, os_now_ns() - r->watched_ns, r->weight);
+    if (r->weight > 0 && way_begin(r->file)) {
+        way_watched(&r->file->way, sleeps() != r->slept, os_now_ns() - r->watched_ns, r->weight);
+        way_end(r->file);
+    }
     report_read(r->file, false, n, r->began_ns);
     errno = error;
 }

@@ -22,9 +22,9 @@ bool way_asks(uint64_t number)
     return number % WAY_SAMPLE == 0;
 }
 
-void way_answered(Way *w, bool held)
+void way_answered(Way *w, bool cached, bool held)
 {
-    if (!w->cache)
+    if (!w->cache || cached)
         return;
     w->held = held ? w->held + 1 : 0;
     if (w->held == WAY_SAMPLE)

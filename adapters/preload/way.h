@@ -34,10 +34,10 @@ enum { WAY_SAMPLE = 32 };
 unsigned way_weight(uint64_t number);
 /* A watched read took @ns; @slept: the thread had to wait in it. */
 void way_watched(Way *w, bool slept, uint64_t ns, unsigned weight);
-/* Whether to ask the kernel about read number @number through the cache; but not of what the cache
- * has: the kernel may have it because the cache has read it, ahead of the program. */
+/* Whether to ask the kernel about read number @number through the cache. */
 bool way_asks(uint64_t number);
-/* Whether the kernel had it. */
-void way_answered(Way *w, bool held);
+/* Whether the kernel has it. If the cache has it, too, that says nothing: the cache may have read
+ * it from the kernel, ahead of the program. */
+void way_answered(Way *w, bool cached, bool held);
 
 #endif

@@ -46,12 +46,12 @@ TEST(kernel__has_the_reads_again_when_it_always_has_them)
 {
     Way w = {.cache = true};
     for (int i = 0; i < WAY_SAMPLE - 1; i++)
-        way_answered(&w, true);
-    way_answered(&w, false); /* not always */
+        way_answered(&w, false, true);
+    way_answered(&w, false, false); /* not always */
     for (int i = 0; i < WAY_SAMPLE - 1; i++)
-        way_answered(&w, true);
+        way_answered(&w, false, true);
     assert_true(w.cache);
-    way_answered(&w, true);
+    way_answered(&w, false, true);
     assert_false(w.cache);
     way_watched(&w, true, WAY_START_NS - 1, 1); /* what was waited for before is forgotten */
     assert_false(w.cache);
@@ -59,11 +59,25 @@ TEST(kernel__has_the_reads_again_when_it_always_has_them)
     assert_true(w.cache);
 }
 
+TEST(kernel__is_not_heard_of_what_the_cache_has)
+{
+    Way w = {.cache = true};
+    for (int i = 0; i < 2 * WAY_SAMPLE; i++)
+        way_answered(&w, true, true);
+    assert_true(w.cache);
+    for (int i = 0; i < WAY_SAMPLE - 1; i++)
+        way_answered(&w, false, true);
+    way_answered(&w, true, false); /* nobody asked the kernel */
+    assert_true(w.cache);
+    way_answered(&w, false, true);
+    assert_false(w.cache);
+}
+
 TEST(late__answers_and_reads_change_nothing)
 {
     Way plain = {0}, cached = {.cache = true};
     for (int i = 0; i < 2 * WAY_SAMPLE; i++)
-        way_answered(&plain, true); /* asked before another thread's answer */
+        way_answered(&plain, false, true); /* asked before another thread's answer */
     assert_int_equal(plain.held, 0);
     way_watched(&cached, true, WAY_START_NS, 1);
     assert_int_equal(cached.waited_ns, 0);
