@@ -5,8 +5,8 @@
  * For what the kernel has in memory its own way is the shorter one, so a file begins with that.
  * Some of its reads are watched: does the thread sleep in them, and how long? When the file has
  * been waited for as long as the region cache takes to start, the cache has the reads. From there
- * on the kernel is asked now and then whether it has what is being read: if it always has, the
- * reads are the kernel's again.
+ * on the kernel is asked now and then whether it has what is being read and the cache lacks: if it
+ * always has, the reads are the kernel's again.
  *
  * The caller serializes calls for one file.
  */
