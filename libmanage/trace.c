@@ -301,7 +301,8 @@ void trace_note(Cache *c, Region *r, uint64_t from, uint64_t to, bool in_order)
     if (t->ahead.range >= t->before.count || r->ways->left)
         return;
     c->ahead_wanted = true;
-    background_wake(c);
+    if (c->ahead_of_files == 0 || r->remote_state == REMOTE_OPEN)
+        background_wake(c); /* else the one who reads the file looks again by itself */
 }
 
 /* ---- what comes next ------------------------------------------------------------------------ */

@@ -208,6 +208,42 @@ TEST(ahead__as_many_together_as_save_time)
     cache_free(c);
 }
 
+static unsigned woken;
+
+static bool count_woken(void *ctx)
+{
+    (void)ctx;
+    woken++;
+    return true;
+}
+
+/* The thread that reads the file looks for more by itself. */
+TEST(ahead__nobody_else_is_woken_while_the_file_is_read)
+{
+    CacheJob jobs[AHEAD], none;
+    CacheConfig cfg = ahead_config();
+    Cache *c = cache_new(&cfg, &(CacheHooks){.wake_background = count_woken,
+                                             .file_id = file_place,
+                                             .file_release = released});
+    int rd = cache_open(c, BYTES, BYTES, &w, DODO_RETAIN | DODO_RDONLY);
+    earlier_run(RUN);
+    background(c);
+    for (unsigned i = 0; i < AHEAD; i++)
+        read_piece(c, rd, piece_at(i));
+    unsigned n = batch_begin(c, jobs);
+    assert_in_range(n, 2, AHEAD);
+    assert_false(cache_background_take(c, &none, w.now_ns));
+    woken = 0;
+    read_piece(c, rd, piece_at(AHEAD + n));
+    assert_int_equal(woken, 0);
+    jobs_over(c, jobs, n);
+    while (cache_background_take(c, &jobs[0], w.now_ns))
+        job_over(c, &jobs[0]);
+    read_piece(c, rd, piece_at(AHEAD + n + 1));
+    assert_int_equal(woken, 1);
+    cache_free(c);
+}
+
 /* Of what is in remote memory, too: the file's reads are tried where they can be quicker together.
  * If they are, they take what comes next, and remote memory what comes later. */
 TEST(ahead__of_the_file_where_its_reads_together_are_quicker)
