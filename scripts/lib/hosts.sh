@@ -44,11 +44,15 @@ hosts_hold() {
   [ "$word" = up ]
 }
 
-# hosts_switch: the switch that all hosts hang on.
+# hosts_switch: the switch that all hosts hang on. A switch does not look into IP packets: where the
+# kernel has br_netfilter, each frame would also pass the hooks of iptables.
 hosts_switch() {
   hosts_hold switch --net &&
     on switch ip link add br0 type bridge stp_state 0 mcast_snooping 0 &&
-    on switch ip link set br0 up
+    on switch ip link set br0 up &&
+    on switch sh -c 'for f in /proc/sys/net/bridge/bridge-nf-call-*; do
+      [ ! -w "$f" ] || echo 0 >"$f" || exit
+    done'
 }
 
 # host_add NAME [UNSHARE-OPTION...]: a host on the switch, with its address in host_ip[NAME], its
