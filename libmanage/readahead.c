@@ -354,20 +354,19 @@ static bool together_is_untried(const Cache *c, const Region *r, uint64_t bytes,
 typedef struct AheadRange {
     Region *region;
     uint64_t from, to, bytes; /* of the region; bytes: of the recorded range as a whole */
-    uint8_t source;           /* of its first block */
+    uint8_t source;           /* of its first block that is missing */
+    bool in_order;            /* it was read so: the kernel reads ahead there */
     bool joins;               /* reads of the file that are under way */
 } AheadRange;
 
-/* What comes next as an earlier run was. A range of many reads was read in order. A short one may
- * be what was missing between others: if the latest read was in order, the file's wait. */
+/* What comes next as an earlier run was. */
 static enum Ahead recorded_fetch(Cache *c, Trace *t, TraceAhead *at, const AheadRange *next,
                                  CacheJob *job, uint64_t now_ns)
 {
-    bool in_order = t->in_order || next->bytes > WINDOW_READS * t->bytes;
     const Stream s = {.region = next->region,
                       .id = t->stream,
                       .len = t->bytes,
-                      .stride = in_order ? (int64_t)t->bytes : 0,
+                      .stride = next->in_order ? (int64_t)t->bytes : 0,
                       .recorded = true,
                       .of_file = next->source == CACHE_READ_FILE,
                       .joins = next->joins};
@@ -380,22 +379,37 @@ static enum Ahead recorded_fetch(Cache *c, Trace *t, TraceAhead *at, const Ahead
     return result;
 }
 
+static uint8_t range_source(const Cache *c, const AheadRange *range, uint64_t now_ns)
+{
+    const Stream s = {.region = range->region, .recorded = true};
+    uint64_t from = ahead_from(c, &s, range->from, range->to);
+    if (from == range->to) /* all is here */
+        from = range->from;
+    return fetch_source(c, range->region, from, range->to - from, now_ns);
+}
+
+/* A range of many reads was read in order. A short one may be what was missing between others: if
+ * the latest read was in order, the file's wait. */
 static bool recorded_next(const Cache *c, const Trace *t, TraceAhead *at, uint64_t now_ns,
                           AheadRange *ret)
 {
     ret->region = trace_ahead(c, t, at, &ret->from, &ret->to, &ret->bytes);
-    if (ret->region)
-        ret->source = fetch_source(c, ret->region, ret->from, ret->to - ret->from, now_ns);
-    return ret->region != NULL;
+    if (!ret->region)
+        return false;
+    ret->in_order = t->in_order || ret->bytes > WINDOW_READS * t->bytes;
+    ret->source = range_source(c, ret, now_ns);
+    return true;
 }
 
-/* The next one: from remote memory if that has it, unless the file's reads together are quicker. */
+/* The next one: from remote memory if that has it, unless the file's reads together are quicker.
+ * What was read in order is not read from the file ahead. */
 static bool recorded_nearest(const Cache *c, Trace *t, uint64_t now_ns, AheadRange *ret)
 {
     if (!recorded_next(c, t, &t->ahead, now_ns, ret))
         return false;
-    if (together_beats(ret->region, ret->to - ret->from) ||
-        together_is_untried(c, ret->region, ret->to - ret->from, now_ns))
+    uint64_t bytes = ret->to - ret->from;
+    if (!ret->in_order &&
+        (together_beats(ret->region, bytes) || together_is_untried(c, ret->region, bytes, now_ns)))
         ret->source = CACHE_READ_FILE;
     return true;
 }

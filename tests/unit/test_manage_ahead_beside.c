@@ -319,3 +319,103 @@ TEST(ahead__reads_remote_memory_beside_the_file)
     assert_false(cache_background_take(c, &job, w.now_ns));
     cache_free(c);
 }
+/* ---- ranges that are no single reads --------------------------------------------------------- */
+
+enum { FIRST = 40, LAST = 64 /* pieces that are read before the record comes */ };
+
+/* Remote memory has all but piece @lacks, the file takes as many times longer, and both are known.
+ * What is recorded comes with @ret_recall. */
+static Cache *make_known(unsigned slower, unsigned lacks, int *ret_rd, CacheJob *ret_recall)
+{
+    static uint64_t held[PIECES * PIECE / CACHE_BLOCK / 64 + 1];
+    const unsigned blocks = PIECE / CACHE_BLOCK;
+    CacheJob opening;
+    CacheCall call;
+    CacheConfig cfg = config(3 * CACHED);
+    cfg.readahead_bytes = CACHED * PIECE;
+    w.file_ns = slower * w.remote_ns;
+    memcpy(w.remote, w.file, sizeof w.file);
+    Cache *c = make_retained(&cfg, ret_rd);
+    cache_advise_start(&call, c, *ret_rd, 0, 0, DODO_CADVISE_RANDOM, w.now_ns);
+    assert_int_equal(finish(c, &call), 0);
+    (void)take_next(c, &opening, CACHE_OPEN_REMOTE);
+    for (unsigned i = LAST - 4; i < LAST; i++)
+        read_piece(c, *ret_rd, i);
+    memset(held, 0xff, sizeof held);
+    held[lacks * blocks / 64] &= ~((((uint64_t)1 << blocks) - 1) << lacks * blocks % 64);
+    CacheResult result = {.remote = 1, .held = true, .held_blocks = held};
+    cache_background_done(c, &opening, &result, w.now_ns);
+    (void)take_next(c, ret_recall, CACHE_RECALL);
+    for (unsigned i = FIRST; i < LAST - 4; i++)
+        read_piece(c, *ret_rd, i);
+    assert_in_range(w.did[CACHE_READ_REMOTE], LAST - FIRST - 5, LAST - FIRST - 4);
+    return c;
+}
+
+static CacheRange of_pieces(unsigned piece, unsigned pieces)
+{
+    CacheRange range = range_of(piece);
+    range.blocks *= pieces;
+    return range;
+}
+
+static void recall(Cache *c, CacheJob *job, unsigned count)
+{
+    w.earlier = earlier;
+    w.earlier_count = count;
+    job_over(c, job);
+}
+
+/* They are not read from the file ahead, however quick its reads together may be. */
+static void in_order_from_remote(unsigned slower)
+{
+    int rd;
+    CacheJob job;
+    Cache *c = make_known(slower, PIECES - 1, &rd, &job);
+    for (unsigned i = 0; i < 4; i++)
+        earlier[i] = of_pieces(i, 1);
+    for (unsigned i = 4; i < 8; i++)
+        earlier[i] = of_pieces(5 * (i - 3), 5);
+    recall(c, &job, 8);
+    for (unsigned i = 0; i < 4; i++)
+        read_piece(c, rd, i);
+    unsigned of_file = w.did[CACHE_READ_FILE];
+    background(c);
+    assert_int_equal(w.did[CACHE_READ_FILE], of_file);
+    assert_int_equal(piece_state(c, 5), CACHE_BOTH);
+    cache_free(c);
+}
+
+TEST(ahead__ranges_that_were_read_in_order_come_from_remote_memory)
+{
+    in_order_from_remote(4);
+}
+
+TEST(ahead__also_where_the_file_can_hardly_be_quicker)
+{
+    in_order_from_remote(9);
+}
+
+/* What is here already does not say where the rest comes from. */
+TEST(ahead__from_where_the_first_missing_block_is)
+{
+    int rd;
+    CacheJob job;
+    Cache *c = make_known(9, 20, &rd, &job);
+    earlier[0] = of_pieces(0, 1);
+    earlier[1] = of_pieces(2, 1);
+    earlier[2] = of_pieces(20, 2);
+    for (unsigned i = 3; i < 8; i++)
+        earlier[i] = of_pieces(30, 1);
+    read_piece(c, rd, 20);
+    assert_int_equal(piece_state(c, 20), CACHE_LOCAL);
+    assert_int_equal(piece_state(c, 21), CACHE_REMOTE);
+    recall(c, &job, 8);
+    read_piece(c, rd, 0);
+    read_piece(c, rd, 2);
+    assert_true(cache_background_take(c, &job, w.now_ns));
+    assert_int_equal(job.offset, 21 * PIECE);
+    assert_int_equal(job.kind, CACHE_READ_REMOTE);
+    job_over(c, &job);
+    cache_free(c);
+}
