@@ -7,7 +7,8 @@
 
 _Static_assert((int)TOGETHER_MOST <= (int)CACHE_TOGETHER, "the shell carries out as many");
 
-/* What becomes of a range: it is passed over, is looked at again, or is being fetched. */
+/* What becomes of a range: it is passed over, is looked at again where a record names it, or is
+ * being fetched. */
 enum Ahead { AHEAD_NOTHING, AHEAD_LATER, AHEAD_TAKEN };
 
 enum { RUN_MIN = 2, WINDOW_READS = 4, AHEAD_READS_MAX = 4096, STREAM_STALE_READS = 1024 };
