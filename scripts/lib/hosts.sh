@@ -47,6 +47,7 @@ hosts_hold() {
 # hosts_switch: the switch that all hosts hang on. A switch does not look into IP packets: where the
 # kernel has br_netfilter, each frame would also pass the hooks of iptables.
 hosts_switch() {
+  # shellcheck disable=SC2016 # the switch's shell expands it
   hosts_hold switch --net &&
     on switch ip link add br0 type bridge stp_state 0 mcast_snooping 0 &&
     on switch ip link set br0 up &&
