@@ -218,21 +218,21 @@ static enum Ahead source_allows(const Cache *c, const Stream *s, uint8_t source,
 
 /* May blocks that a piece lacks be fetched ahead? Not for a guess: who reads in order reads them
  * soon. */
-static bool ahead_may_complete(const Cache *c, const Stream *s, const Piece *p)
+static bool ahead_may_complete(const Cache *c, const Piece *p)
 {
-    return s->recorded && !piece_busy(p) && !p->wanted_by &&
-           !direct_overlaps(c, s->region, p->index, NULL);
+    return !piece_busy(p) && !p->wanted_by && !direct_overlaps(c, p->region, p->index, NULL);
 }
 
 /* Where the first block of [from, end) is that is missing and may be fetched; @end: nowhere. */
-static uint64_t ahead_from(const Cache *c, const Stream *s, uint64_t from, uint64_t end)
+static uint64_t ahead_from(const Cache *c, const Region *r, bool recorded, uint64_t from,
+                           uint64_t end)
 {
     const Piece *p;
-    while (from < end && (p = piece_find(s->region, from / c->cfg.piece_bytes))) {
+    while (from < end && (p = piece_find(r, from / c->cfg.piece_bytes))) {
         uint64_t start = piece_start(c, p->index), stop = min_u64(end, start + p->len);
         while (from < stop && (p->valid >> (from - start) / CACHE_BLOCK & 1))
             from += CACHE_BLOCK;
-        if (from < stop && ahead_may_complete(c, s, p))
+        if (from < stop && recorded && ahead_may_complete(c, p))
             break;
         from = stop;
     }
@@ -279,7 +279,7 @@ static enum Ahead ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t
 {
     Region *r = s->region;
     uint64_t limit = min_u64((end + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK, r->len);
-    uint64_t from = ahead_from(c, s, offset / CACHE_BLOCK * CACHE_BLOCK, limit);
+    uint64_t from = ahead_from(c, r, s->recorded, offset / CACHE_BLOCK * CACHE_BLOCK, limit);
     if (offset >= end || from >= limit)
         return AHEAD_NOTHING;
     uint8_t source = ahead_source(c, s, from, limit - from, now_ns);
@@ -355,7 +355,7 @@ static bool together_is_untried(const Cache *c, const Region *r, uint64_t bytes,
 typedef struct AheadRange {
     Region *region;
     uint64_t from, to, bytes; /* of the region; bytes: of the recorded range as a whole */
-    uint8_t source;           /* of its first block that is missing */
+    uint8_t source;           /* of the block at @from */
     bool in_order;            /* it was read so: the kernel reads ahead there */
     bool joins;               /* reads of the file that are under way */
 } AheadRange;
@@ -380,25 +380,22 @@ static enum Ahead recorded_fetch(Cache *c, Trace *t, TraceAhead *at, const Ahead
     return result;
 }
 
-static uint8_t range_source(const Cache *c, const AheadRange *range, uint64_t now_ns)
-{
-    const Stream s = {.region = range->region, .recorded = true};
-    uint64_t from = ahead_from(c, &s, range->from, range->to);
-    if (from == range->to) /* all is here */
-        from = range->from;
-    return fetch_source(c, range->region, from, range->to - from, now_ns);
-}
-
-/* A range of many reads was read in order. A short one may be what was missing between others: if
- * the latest read was in order, the file's wait. */
+/* The next range of which something is missing, from there on. A range of many reads was read in
+ * order. A short one may be what was missing between others: if the latest read was in order, the
+ * file's wait. */
 static bool recorded_next(const Cache *c, const Trace *t, TraceAhead *at, uint64_t now_ns,
                           AheadRange *ret)
 {
-    ret->region = trace_ahead(c, t, at, &ret->from, &ret->to, &ret->bytes);
+    while ((ret->region = trace_ahead(c, t, at, &ret->from, &ret->to, &ret->bytes))) {
+        ret->from = ahead_from(c, ret->region, true, ret->from, ret->to);
+        if (ret->from < ret->to)
+            break;
+        trace_fetched(t, at, ret->region, ret->to);
+    }
     if (!ret->region)
         return false;
     ret->in_order = t->in_order || ret->bytes > WINDOW_READS * t->bytes;
-    ret->source = range_source(c, ret, now_ns);
+    ret->source = fetch_source(c, ret->region, ret->from, ret->to - ret->from, now_ns);
     return true;
 }
 
