@@ -278,30 +278,31 @@ TEST(ahead__of_a_slow_file_tries_nothing)
     cache_free(c);
 }
 
-/* Remote memory has every other piece of an earlier run. */
-static void open_half_held(Cache *c)
+/* Remote memory is open, and has these of the region's pieces. */
+static void opened_with(Cache *c, CacheJob *opening, const bool has[PIECES])
 {
-    static uint64_t held[PIECES * PIECE / CACHE_BLOCK / 64];
-    CacheJob job;
+    static uint64_t held[BYTES / CACHE_BLOCK / 64];
     CacheResult result = {.remote = 1, .held = true, .held_blocks = held};
-    (void)take_next(c, &job, CACHE_OPEN_REMOTE);
-    for (unsigned i = 1; i < 40; i += 2)
-        for (unsigned b = 0; b < earlier[i].blocks; b++)
-            held[(earlier[i].block + b) / 64] |= 1ull << (earlier[i].block + b) % 64;
-    cache_background_done(c, &job, &result, w.now_ns);
+    memset(held, 0, sizeof held);
+    for (unsigned b = 0; b < BYTES / CACHE_BLOCK; b++)
+        held[b / 64] |= (uint64_t)has[b / (PIECE / CACHE_BLOCK)] << b % 64;
+    cache_background_done(c, opening, &result, w.now_ns);
 }
 
 /* Of the file one read at a time, and none of it is forgotten. */
 TEST(ahead__reads_remote_memory_beside_the_file)
 {
     int rd;
+    bool has[PIECES] = {0}; /* every other one */
     CacheJob of_file, job;
     CacheConfig cfg = ahead_config();
     cfg.remote = true;
     Cache *c = make_retained(&cfg, &rd);
     memcpy(w.remote, w.file, sizeof w.file);
     earlier_run(40);
-    open_half_held(c);
+    for (unsigned i = 1; i < 40; i += 2)
+        has[piece_at(i)] = true;
+    opened_with(c, take_next(c, &job, CACHE_OPEN_REMOTE), has);
     background(c);
     for (unsigned i = 0; i < 4; i++)
         read_piece(c, rd, piece_at(i));
@@ -319,6 +320,7 @@ TEST(ahead__reads_remote_memory_beside_the_file)
     assert_false(cache_background_take(c, &job, w.now_ns));
     cache_free(c);
 }
+
 /* ---- ranges that are no single reads --------------------------------------------------------- */
 
 enum { FIRST = 40, LAST = 64 /* pieces that are read before the record comes */ };
@@ -327,8 +329,7 @@ enum { FIRST = 40, LAST = 64 /* pieces that are read before the record comes */ 
  * What is recorded comes with @ret_recall. */
 static Cache *make_known(unsigned slower, unsigned lacks, int *ret_rd, CacheJob *ret_recall)
 {
-    static uint64_t held[PIECES * PIECE / CACHE_BLOCK / 64 + 1];
-    const unsigned blocks = PIECE / CACHE_BLOCK;
+    bool has[PIECES];
     CacheJob opening;
     CacheCall call;
     CacheConfig cfg = config(3 * CACHED);
@@ -341,10 +342,9 @@ static Cache *make_known(unsigned slower, unsigned lacks, int *ret_rd, CacheJob 
     (void)take_next(c, &opening, CACHE_OPEN_REMOTE);
     for (unsigned i = LAST - 4; i < LAST; i++)
         read_piece(c, *ret_rd, i);
-    memset(held, 0xff, sizeof held);
-    held[lacks * blocks / 64] &= ~((((uint64_t)1 << blocks) - 1) << lacks * blocks % 64);
-    CacheResult result = {.remote = 1, .held = true, .held_blocks = held};
-    cache_background_done(c, &opening, &result, w.now_ns);
+    for (unsigned i = 0; i < PIECES; i++)
+        has[i] = i != lacks;
+    opened_with(c, &opening, has);
     (void)take_next(c, ret_recall, CACHE_RECALL);
     for (unsigned i = FIRST; i < LAST - 4; i++)
         read_piece(c, *ret_rd, i);
@@ -366,34 +366,61 @@ static void recall(Cache *c, CacheJob *job, unsigned count)
     job_over(c, job);
 }
 
-/* They are not read from the file ahead, however quick its reads together may be. */
-static void in_order_from_remote(unsigned slower)
+enum { LONG = 30, LONG_PIECES = 5 };
+
+/* Single reads, then ranges of many. */
+static void recall_long(Cache *c, CacheJob *job, unsigned singles)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; n < singles; i++)
+        if (piece_at(i) < LONG - 1)
+            earlier[n++] = of_pieces(piece_at(i), 1);
+    earlier[n] = of_pieces(LONG, LONG_PIECES);
+    recall(c, job, n + 1);
+}
+
+static void read_recorded(Cache *c, int rd, unsigned from, unsigned to)
+{
+    for (unsigned i = from; i < to; i++)
+        read_piece(c, rd, earlier[i].block / (PIECE / CACHE_BLOCK));
+}
+
+static void long_comes_from_remote(Cache *c)
+{
+    CacheJob job;
+    (void)take_next(c, &job, CACHE_READ_REMOTE);
+    assert_int_equal(job.offset / PIECE, LONG);
+    job_over(c, &job);
+    assert_int_equal(piece_state(c, LONG), CACHE_BOTH);
+}
+
+/* Of what was read in order nothing is read from the file ahead: neither to see whether its reads
+ * together are quicker, */
+TEST(ahead__what_was_read_in_order_tries_no_reads_together)
 {
     int rd;
     CacheJob job;
-    Cache *c = make_known(slower, PIECES - 1, &rd, &job);
-    for (unsigned i = 0; i < 4; i++)
-        earlier[i] = of_pieces(i, 1);
-    for (unsigned i = 4; i < 8; i++)
-        earlier[i] = of_pieces(5 * (i - 3), 5);
-    recall(c, &job, 8);
-    for (unsigned i = 0; i < 4; i++)
-        read_piece(c, rd, i);
-    unsigned of_file = w.did[CACHE_READ_FILE];
+    Cache *c = make_known(4, PIECES - 1, &rd, &job);
+    recall_long(c, &job, AHEAD);
+    read_recorded(c, rd, 0, AHEAD);
+    long_comes_from_remote(c);
     background(c);
-    assert_int_equal(w.did[CACHE_READ_FILE], of_file);
-    assert_int_equal(piece_state(c, 5), CACHE_BOTH);
     cache_free(c);
 }
 
-TEST(ahead__ranges_that_were_read_in_order_come_from_remote_memory)
+/* nor where they are. */
+TEST(ahead__what_was_read_in_order_comes_from_remote_memory)
 {
-    in_order_from_remote(4);
-}
-
-TEST(ahead__also_where_the_file_can_hardly_be_quicker)
-{
-    in_order_from_remote(9);
+    int rd;
+    CacheJob job;
+    Cache *c = make_known(4, PIECES - 1, &rd, &job);
+    recall_long(c, &job, 2 * AHEAD);
+    read_recorded(c, rd, 0, AHEAD);
+    assert_int_equal(batch_over(c, w.file_ns), AHEAD);
+    read_recorded(c, rd, AHEAD, 2 * AHEAD);
+    long_comes_from_remote(c);
+    background(c);
+    cache_free(c);
 }
 
 /* What is here already does not say where the rest comes from. */
