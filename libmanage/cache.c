@@ -272,7 +272,7 @@ static bool piece_check(const Cache *c, const Region *r, const Piece *p, uint64_
     s->known_bytes += p->known ? p->len : 0;
     s->stuck += p->stuck;
     return p->region == r && p->index == index && p->len == piece_len(c, r, index) &&
-           !(p->dirty & ~p->valid) && !(p->from_remote & ~p->valid) &&
+           !(p->dirty & ~p->valid) && !(p->from_remote & ~p->valid) && !(p->unasked & ~p->valid) &&
            !((p->dirty | p->unsynced | p->syncing) & p->from_remote) && !(p->ahead && p->known) &&
            !(p->dirty && p->dirty & *remote_map(r, index)) &&
            list_empty(&p->dirty_link) == !p->dirty && list_empty(&p->ahead_link) == !p->ahead &&

@@ -131,6 +131,7 @@ static bool direct_doubt(Cache *c, CacheCall *call, uint64_t now_ns)
         if (p) {
             p->valid &= ~piece_mask(c, i, call->doubt_from, to) | p->dirty;
             p->from_remote &= p->valid;
+            p->unasked &= p->valid;
             piece_unwant(c, p, call);
             piece_open(p);
         }
@@ -195,6 +196,7 @@ static bool edges_forget(Cache *c, CacheCall *call, Piece *p, uint64_t edges, ui
         return false;
     p->valid &= ~edges;
     p->from_remote &= ~edges;
+    p->unasked &= ~edges;
     piece_open(p);
     return true;
 }
@@ -234,6 +236,7 @@ static void write_copy(Cache *c, CacheCall *call, Piece *p, uint64_t to)
     uint64_t blocks = piece_mask(c, p->index, call->at, to);
     p->valid |= blocks;
     p->from_remote &= ~blocks;
+    p->unasked &= ~blocks;
     call->region->size = max_u64(call->region->size, to);
     piece_dirty(c, p, blocks);
     piece_flags(p);

@@ -268,8 +268,6 @@ static void ahead_begin(Cache *c, CacheJob *job, Region *r, uint8_t source, uint
     job_begin_pieces(c, job, r, source, from, to, now_ns);
     job->ahead = true;
     c->ahead_of_files += source == CACHE_READ_FILE;
-    for (uint64_t i = job->first; r->trace && i < job->first + job->pieces; i++)
-        piece_find(r, i)->unasked |= piece_mask(c, i, from, to);
 }
 
 /* The job for what is missing of [offset, end): of one piece that is there, or of new ones that

@@ -199,3 +199,27 @@ TEST(run__in_order_and_unaligned_is_one_range)
     assert_int_equal(r.ranges[10].blocks, 5);
     cache_free(c);
 }
+
+/* Blocks that were to come ahead of the program, but did not, it asks for itself. */
+TEST(run__notes_once_what_did_not_come_ahead)
+{
+    enum { BEFORE = 10 };
+    int rd;
+    CacheConfig cfg = ahead_config();
+    Cache *c = make_retained(&cfg, &rd);
+    uint64_t last = (uint64_t)piece_at(BEFORE) * PIECE;
+    (void)do_read(c, rd, last, CACHE_BLOCK);
+    earlier_run(20);
+    background(c);
+    for (unsigned i = 0; i < BEFORE; i++)
+        read_piece(c, rd, piece_at(i));
+    w.read_error = EIO;
+    background(c);
+    w.read_error = 0;
+    assert_true(w.did[CACHE_READ_FILE] > 1 + BEFORE);
+    read_piece(c, rd, piece_at(BEFORE));
+    CacheRecord r = recorded(c);
+    assert_int_equal(r.count, 1 + BEFORE + 1);
+    assert_int_equal(r.ranges[1 + BEFORE].block, last / CACHE_BLOCK + 1);
+    cache_free(c);
+}
