@@ -76,7 +76,8 @@ typedef struct CacheConfig {
     uint64_t limit_bytes; /* of the pieces together, never exceeded; less than a piece: no cache */
     uint32_t piece_bytes; /* power of two, CACHE_BLOCK .. 64 blocks */
     uint64_t low_water_bytes; /* free space below which the background reclaims; 0: never */
-    uint64_t readahead_bytes; /* fetched and not asked for yet, at most; 0: no reading ahead */
+    uint64_t readahead_bytes; /* of pieces that came ahead, and that no read asked for yet, at most;
+                                 0: no reading ahead */
     uint64_t extent_bytes;    /* read at once for remote memory, at most; 0: nothing is */
     unsigned spend_percent;   /* of the time that reads take: for what nobody has asked for */
     uint64_t refraction_ns;   /* after remote memory was unavailable */
