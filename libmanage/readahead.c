@@ -341,12 +341,15 @@ static bool together_beats(const Region *r, uint64_t bytes)
     return together_pays(r, bytes) && each + each / COST_SAVES < cost_of(&cost[COST_REMOTE], bytes);
 }
 
-/* ... or was that not tried for long, and can they be? */
+/* ... or was that not tried for long, and can they be? Of as few reads as there is room for nothing
+ * may be learned, see batch_note(). */
 static bool together_is_untried(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns)
 {
     const Cost *cost = r->ways->cost;
     uint64_t since_ns = sub_u64(now_ns, c->cfg.cost_fresh_ns);
-    return !cost_known_since(&cost[COST_TOGETHER], bytes, since_ns) &&
+    uint64_t reads = c->cfg.readahead_bytes / max_u64(bytes, c->cfg.piece_bytes);
+    return 2 * reads >= TOGETHER_LEAST &&
+           !cost_known_since(&cost[COST_TOGETHER], bytes, since_ns) &&
            cost_of(&cost[COST_FILE], bytes) / TOGETHER_LEAST < cost_of(&cost[COST_REMOTE], bytes);
 }
 

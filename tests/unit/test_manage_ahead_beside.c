@@ -4,12 +4,14 @@
 #include "libmanage/together.h"
 #include "tests/unit/trace_fixture.h"
 
-/* Remote memory has all, the file takes as many times longer, and an earlier run is followed. */
-static Cache *make_all_remote(unsigned slower, int *ret_rd)
+/* Remote memory has all, the file takes as many times longer, and an earlier run is followed, @room
+ * pieces ahead. */
+static Cache *make_all_remote_ahead(unsigned room, unsigned slower, int *ret_rd)
 {
     CacheJob job, recall;
     CacheConfig cfg = ahead_config();
     cfg.remote = true;
+    cfg.readahead_bytes = room * PIECE;
     cfg.low_water_bytes = AHEAD * PIECE;
     Cache *c = make_retained(&cfg, ret_rd);
     w.file_ns = slower * w.remote_ns;
@@ -24,6 +26,11 @@ static Cache *make_all_remote(unsigned slower, int *ret_rd)
     for (unsigned i = 0; i < AHEAD; i++)
         read_piece(c, *ret_rd, piece_at(i));
     return c;
+}
+
+static Cache *make_all_remote(unsigned slower, int *ret_rd)
+{
+    return make_all_remote_ahead(AHEAD, slower, ret_rd);
 }
 
 TEST(ahead__reads_of_remote_memory_go_beside_each_other)
@@ -276,6 +283,18 @@ TEST(ahead__of_a_slow_file_tries_nothing)
     Cache *c = make_all_remote(AHEAD + 1, &rd);
     job_over(c, take_next(c, &job, CACHE_READ_REMOTE));
     cache_free(c);
+}
+
+/* Of few reads it would not be known afterwards, and be tried for ever. */
+TEST(ahead__of_few_reads_tries_nothing)
+{
+    for (unsigned room = 3; room <= 4; room++) {
+        int rd;
+        CacheJob job;
+        Cache *c = make_all_remote_ahead(room, 4, &rd);
+        job_over(c, take_next(c, &job, room < 4 ? CACHE_READ_REMOTE : CACHE_READ_FILE));
+        cache_free(c);
+    }
 }
 
 /* Remote memory is open, and has these of the region's pieces. */
