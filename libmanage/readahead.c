@@ -299,7 +299,10 @@ static bool sequential_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
     uint64_t from, goal;
     if (!sequential_due(c, s, &from, &goal))
         return false;
-    bool taken = ahead_fetch(c, job, s, from, goal, now_ns) == AHEAD_TAKEN;
+    enum Ahead result = ahead_fetch(c, job, s, from, goal, now_ns);
+    if (result == AHEAD_LATER && c->ahead_of_files)
+        return false;
+    bool taken = result == AHEAD_TAKEN;
     s->ahead_to = taken ? job->offset + job->len : goal;
     return taken;
 }
@@ -319,7 +322,10 @@ static bool strided_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
             from = from / piece * piece;
             end = min_u64((end + piece - 1) / piece * piece, s->region->size);
         }
-        if (ahead_fetch(c, job, s, from + s->part, end, now_ns) != AHEAD_TAKEN)
+        enum Ahead result = ahead_fetch(c, job, s, from + s->part, end, now_ns);
+        if (result == AHEAD_LATER && c->ahead_of_files)
+            return false;
+        if (result != AHEAD_TAKEN)
             continue;
         s->part = job->offset + job->len - from; /* what is left of it, next time */
         return true;
@@ -523,14 +529,14 @@ void batch_note(Cache *c, const CacheJob *job, uint64_t now_ns)
     batch_measure(b, now_ns);
 }
 
-/* Of files one after the other: two at once would send a drive to and fro. Streams wait for that.
- * Meanwhile a recorded run fetches what remote memory has. */
+/* Of files one after the other: two at once would send a drive to and fro. What streams and
+ * recorded runs want of a file waits for that, and is looked at again. Meanwhile they fetch what
+ * remote memory has. */
 bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
-    bool streams = !c->ahead_of_files;
     if (!c->ahead_wanted)
         return false;
-    for (unsigned i = 0; streams && i < STREAMS; i++) {
+    for (unsigned i = 0; i < STREAMS; i++) {
         Stream *s = &c->streams[i];
         if (s->region && !s->region->closing && is_stream(s) &&
             (is_sequential(s) ? sequential_take(c, s, job, now_ns)
@@ -540,6 +546,6 @@ bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns)
     LIST_FOREACH(n, &c->traces)
         if (recorded_take(c, CONTAINER_OF(n, Trace, link), job, now_ns))
             return true;
-    c->ahead_wanted = !streams;
+    c->ahead_wanted = c->ahead_of_files > 0;
     return false;
 }

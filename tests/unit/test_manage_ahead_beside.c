@@ -340,6 +340,36 @@ TEST(ahead__reads_remote_memory_beside_the_file)
     cache_free(c);
 }
 
+/* Reads in order of another part of the file, which remote memory has, do not wait for reads of the
+ * file. */
+TEST(ahead__a_stream_of_remote_memory_goes_beside_the_file)
+{
+    int rd;
+    bool has[PIECES] = {0};
+    CacheJob of_file, job;
+    CacheConfig cfg = ahead_config();
+    cfg.remote = true;
+    Cache *c = make_retained(&cfg, &rd);
+    earlier_run(40);
+    opened_with(c, take_next(c, &job, CACHE_OPEN_REMOTE), has);
+    background(c);
+    for (unsigned i = 0; i < PIECES; i++)
+        has[i] = true;
+    memcpy(w.remote, w.file, sizeof w.file);
+    int other = cache_open(c, BYTES, BYTES, (char *)&w + BYTES, DODO_RETAIN | DODO_RDONLY);
+    opened_with(c, take_next(c, &job, CACHE_OPEN_REMOTE), has);
+    for (unsigned i = 0; i < 4; i++)
+        read_piece(c, rd, piece_at(i));
+    (void)take_next(c, &of_file, CACHE_READ_FILE);
+    for (unsigned i = 0; i < 3; i++)
+        read_piece(c, other, i);
+    (void)take_next(c, &job, CACHE_READ_REMOTE);
+    assert_int_equal(job.offset, 3 * PIECE);
+    job_over(c, &job);
+    job_over(c, &of_file);
+    cache_free(c);
+}
+
 /* ---- ranges that are no single reads --------------------------------------------------------- */
 
 enum { FIRST = 40, LAST = 64 /* pieces that are read before the record comes */ };
