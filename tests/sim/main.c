@@ -281,8 +281,16 @@ typedef struct RuleResult {
     SimResult result;
 } RuleResult;
 
+/* As often as each seed's invariants are looked at, so that what the tests run would notice it.
+ * What MOVE_WHOLE breaks is judged after single events alone. */
+static unsigned rule_check_every(enum DodoRule rule, const Options *o)
+{
+    return rule == DODO_RULE_MOVE_WHOLE ? 1 : (unsigned)o->check_every;
+}
+
 static void break_rule(enum DodoRule rule, const Options *o, RuleResult *ret)
 {
+    const unsigned check_every = rule_check_every(rule, o);
     uint64_t cover[COVER_MAX] = {0};
     double until = seconds_now() + (double)o->seconds;
     const uint64_t start = max_u64(o->start, rule_begins[rule]);
@@ -299,13 +307,13 @@ static void break_rule(enum DodoRule rule, const Options *o, RuleResult *ret)
         ret->scenario_now = scenario;
         ret->seeds++;
         (void)alarm(SEED_SECONDS_MAX);
-        world_run(start + i, scenario, 1, NULL, cover, &ret->result);
+        world_run(start + i, scenario, check_every, NULL, cover, &ret->result);
         if (!ret->result.failed)
             continue;
         /* It is the rule's absence that was noticed only if the seed is clean with it. */
         SimResult whole;
         dodo_broken_rules = 0;
-        world_run(start + i, scenario, 1, NULL, cover, &whole);
+        world_run(start + i, scenario, check_every, NULL, cover, &whole);
         dodo_broken_rules = (uint64_t)1 << rule;
         ret->found = !whole.failed;
     }
