@@ -40,7 +40,13 @@ int main(int argc, char **argv)
         MANAGE_GUARDS(X){0}
 #undef X
     };
-    static const SeedsNoticed noticed_before[] = {{0}};
+    static const SeedsNoticed noticed_before[] = {{"HIT_ALONE", 144},
+                                                  {"HIT_DIRECT", 145},
+                                                  {"FILE_EDGES", 96},
+                                                  {"FILE_BETWEEN", 97},
+                                                  {"WRITTEN_BESIDE", 53},
+                                                  {"PAST", 32},
+                                                  {0}};
     static const char *const scenarios[] = {
 #define X(name) #name,
         MANAGE_SCENARIOS(X) NULL
