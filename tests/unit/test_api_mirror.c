@@ -24,7 +24,7 @@ static int set_up_of(const char *more, unsigned imds)
     char config[512];
     (void)snprintf(config, sizeof config,
                    "[client]\nstripe = 1M\nrefraction = 10s\nreopen = 50ms\n"
-                   "request_deadline = 60s\ntransfer_deadline = 300ms\n%s",
+                   "request_deadline = 60s\ntransfer_deadline = 2s\n%s",
                    more);
     world_start(config, imds, LEN);
     return 0;
