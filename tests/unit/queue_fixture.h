@@ -24,7 +24,7 @@ enum { KIB = 1 << 10, MIB = 1 << 20, FILE_BYTES = 8 * MIB, READS = 64, DEPTH_MAX
 static const char patient[] =
     "[cmd]\nrequest_deadline = 20s\nhost_dead = 120s\n"
     "[client]\ntransfer_deadline = 60s\nrequest_deadline = 60s\nrefraction = 1us\n";
-static const char hasty_host[] = "[client]\nrequest_deadline = 60s\ntransfer_deadline = 400ms\n"
+static const char hasty_host[] = "[client]\nrequest_deadline = 60s\ntransfer_deadline = 2s\n"
                                  "refraction = 1us\nreopen = 1h\n";
 
 static Cluster cluster;

@@ -20,7 +20,7 @@ static const char long_refraction[] = PATIENT "refraction = 1h\n";
 static const char hasty_manager[] = HASTY_MANAGER "refraction = 1us\n";
 static const char hasty_manager_once[] = HASTY_MANAGER "refraction = 1h\n";
 static const char hasty_host[] =
-    "[client]\nrequest_deadline = 60s\ntransfer_deadline = 400ms\nrefraction = 1us\n";
+    "[client]\nrequest_deadline = 60s\ntransfer_deadline = 2s\nrefraction = 1us\n";
 
 #define CASE(name) TEST_WITH(name, NULL, tear_down)
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-static const char hasty_host[] = "[client]\nrequest_deadline = 60s\ntransfer_deadline = 400ms\n"
+static const char hasty_host[] = "[client]\nrequest_deadline = 60s\ntransfer_deadline = 2s\n"
                                  "refraction = 1us\nreopen = 1h\n";
 
 static uint8_t got[FILE_BYTES];
