@@ -17,6 +17,7 @@ static void trial_begin(Together *t)
 {
     bool most = together_count(t) >= TOGETHER_MOST, least = t->doublings == 0;
     t->trial = most || (t->down && !least) ? TOGETHER_HALF : TOGETHER_TWICE;
+    t->changing = true;
 }
 
 /* The next one is of the other kind, unless the number has just changed. */
@@ -31,6 +32,7 @@ static void trial_end(Together *t, bool changes, uint64_t each_ns)
     t->wait = 1u << t->failed;
     t->trial = TOGETHER_NO_TRIAL;
     t->seconds = false;
+    t->changing = !changes;
 }
 
 static void trial_note(Together *t, uint64_t each_ns)
@@ -47,6 +49,10 @@ static void trial_note(Together *t, uint64_t each_ns)
 
 void together_note(Together *t, uint64_t each_ns)
 {
+    if (t->changing) {
+        t->changing = false;
+        return;
+    }
     if (t->trial != TOGETHER_NO_TRIAL) {
         trial_note(t, each_ns);
         return;

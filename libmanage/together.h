@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* How many reads of a file go together. A drive says neither how many it carries out at the same
  * time nor how long one takes. So now and then twice or half as many are tried. The number changes
- * if two measurements in a row say so. The larger number of two has to save time: reads of the
- * program wait behind those that go together. Pure. */
+ * if two measurements in a row say so; the one during which the number came to be does not count.
+ * The larger number of two has to save time: reads of the program wait behind those that go
+ * together. Pure. */
 #ifndef DODO_LIBMANAGE_TOGETHER_H
 #define DODO_LIBMANAGE_TOGETHER_H
 
@@ -18,6 +19,7 @@ enum TogetherTrial { TOGETHER_NO_TRIAL, TOGETHER_TWICE, TOGETHER_HALF };
 typedef struct Together {
     unsigned doublings; /* of the least number, without the trial */
     enum TogetherTrial trial;
+    bool changing;    /* reads of the number before are under way */
     bool seconds;     /* the trial's first measurement was for the change */
     bool down;        /* the next trial is of half as many, where that is possible */
     unsigned failed;  /* trials in a row; each that fails doubles the time to the next */

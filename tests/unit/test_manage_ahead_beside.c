@@ -138,7 +138,7 @@ TEST(ahead__another_read_begins_as_one_ends)
     for (; i < 2 * AHEAD; i++)
         assert_true(batch_next(c, rd, jobs, i, w.file_ns / 2));
     while (batch_next(c, rd, jobs, i, 4 * w.file_ns))
-        assert_true(++i < 4 * AHEAD);
+        assert_true(++i < 6 * AHEAD);
     batch_end(c, jobs, i + 1, AHEAD - 1);
     cache_free(c);
 }

@@ -53,9 +53,9 @@ TEST(trials__that_save_nothing_become_rare)
     Together t = {0};
     unsigned trials;
     (void)count_after(&t, TOGETHER_LEAST, 20, &trials);
-    assert_in_range(trials, 2, 5);
+    assert_in_range(trials, 2, 8);
     (void)count_after(&t, TOGETHER_LEAST, 1000, &trials);
-    assert_in_range(trials, 10, 20);
+    assert_in_range(trials, 20, 40);
 }
 
 TEST(trials__find_a_drive_that_became_faster)
@@ -83,7 +83,7 @@ TEST(trials__of_what_is_right_become_rare)
         others += together_count(&t) != 2 * TOGETHER_LEAST;
         together_note(&t, each_of(2 * TOGETHER_LEAST, together_count(&t)));
     }
-    assert_in_range(others, 10, 20);
+    assert_in_range(others, 20, 40);
 }
 
 /* Of a drive that carries out @parallel, and takes up to @noise percent more or less: how many
@@ -106,5 +106,25 @@ TEST(noise__is_not_taken_for_a_gain)
 {
     for (unsigned parallel = TOGETHER_LEAST; parallel < TOGETHER_MOST; parallel *= 2)
         for (unsigned noise = 20; noise <= 40; noise += 10)
-            assert_in_range(too_many(parallel, noise), 10, 400);
+            assert_in_range(too_many(parallel, noise), 10, 600);
+}
+
+/* A drive that always has @count reads under way, and finishes @parallel at once: a measurement
+ * that began with fewer of them has some of the old ones in it. */
+static uint64_t after_change(unsigned parallel, unsigned before, unsigned count)
+{
+    return (each_of(parallel, before) + each_of(parallel, count)) / 2;
+}
+
+TEST(trial__is_not_judged_by_what_began_before_it)
+{
+    enum { PARALLEL = 22 }; /* of 16 and 32: 27 % less time */
+    Together t = {0};
+    unsigned before = TOGETHER_LEAST;
+    for (unsigned i = 0; i < 100; i++) {
+        unsigned count = together_count(&t);
+        together_note(&t, after_change(PARALLEL, before, count));
+        before = count;
+    }
+    assert_int_equal(settled(&t), TOGETHER_MOST);
 }
