@@ -23,7 +23,9 @@ static _Atomic bool closed;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* only where somebody waits */
 static pthread_cond_t opened = PTHREAD_COND_INITIALIZER, emptied = PTHREAD_COND_INITIALIZER;
 static _Thread_local Counter *own; /* NULL: none chosen yet */
-static _Thread_local bool self_inside;
+/* Initial-exec: found without a call, and so without memory. A handler of a signal may ask that has
+ * come while the program asked for some. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) bool self_inside;
 
 static Counter *own_counter(void)
 {

@@ -23,6 +23,7 @@ static inline int interleave_init(const void *made, const void *attributes)
 
 /* What is a thread's own: interleave.c changes it with the threads. */
 #define _Thread_local __attribute__((section("interleave_own")))
+#define tls_model(model) unused
 
 #define malloc(n) interleave_malloc(n)
 #define calloc(n, size) interleave_calloc(n, size)
