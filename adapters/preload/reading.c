@@ -22,14 +22,22 @@
 /* The kernel reads no more by one call: MAX_RW_COUNT, less than INT_MAX by a page of 4 KiB. */
 enum { READ_MAX = INT_MAX & ~0xfff };
 
-/* All bytes that are wanted; 0: none, or more than any call reads. */
-static size_t length_of(const struct iovec *iov, int count)
+enum { IOV_MOST = 8, ADDRESS_BITS = 47 };
+
+/* Copies the vector, as the kernel does: it may lie in a buffer that it names. All bytes that are
+ * wanted; 0: none, or the kernel is to look: they are more than any call reads, a buffer reaches
+ * beyond what a program may have, or there are many. */
+static size_t vector_copy(struct iovec own[IOV_MOST], const struct iovec *iov, int count)
 {
     size_t len = 0;
     for (int i = 0; i < count; i++) {
-        if (iov[i].iov_len > READ_MAX - len)
+        if (i == IOV_MOST || iov[i].iov_len > READ_MAX - len)
             return 0;
-        len += iov[i].iov_len;
+        own[i] = iov[i];
+        uint64_t end = (uintptr_t)own[i].iov_base + (uint64_t)own[i].iov_len;
+        if (end >> ADDRESS_BITS)
+            return 0;
+        len += own[i].iov_len;
     }
     return len;
 }
@@ -45,23 +53,26 @@ static bool is_true(const File *f, int fd)
     return fcntl(f->lease_fd, F_GETLEASE) == F_RDLCK;
 }
 
-/* Takes the next *@len bytes, or what the file has of them, for this read: the descriptor stands
+/* Takes the next *@len bytes for this read, or what the file has of them: the descriptor stands
  * behind them afterwards, as if they had been read. Other threads and processes that have the same
- * description take others. False: it has none there. */
-static bool position_take(const File *f, int fd, size_t *len, off_t *ret)
+ * description take others. It stood at *@at, and is moved past the file's end only where somebody
+ * else has moved it meanwhile, and for a moment. False: nothing is taken, the kernel is to read. */
+static bool position_take(const File *f, int fd, off_t *at, size_t *len)
 {
-    off_t end = lseek(fd, (off_t)*len, SEEK_CUR), at = end - (off_t)*len;
+    const off_t there = *at;
+    const bool all = (off_t)*len <= f->size - there;
+    const size_t part = all ? *len : (size_t)(f->size - there);
+    off_t end = lseek(fd, (off_t)part, SEEK_CUR);
     if (end < 0)
         return false;
-    if (at >= f->size) {
-        (void)lseek(fd, -(off_t)*len, SEEK_CUR);
+    *at = end - (off_t)part;
+    if (*at >= f->size || (*at < there && !all)) {
+        (void)lseek(fd, -(off_t)part, SEEK_CUR);
         return false;
     }
-    if (end > f->size) {
+    if (end > f->size)
         (void)lseek(fd, f->size - end, SEEK_CUR);
-        *len = (size_t)(f->size - at);
-    }
-    *ret = at;
+    *len = end > f->size ? (size_t)(f->size - *at) : part;
     return true;
 }
 
@@ -108,18 +119,17 @@ static size_t fill(const File *f, const struct iovec *iov, off_t at, size_t len)
 static bool read_held(const File *f, int fd, const struct iovec *iov, off_t offset, size_t len,
                       ssize_t *ret)
 {
-    off_t at = offset;
     if (!is_true(f, fd))
         return false;
-    if (offset == AT_POSITION) {
-        if (!position_take(f, fd, &len, &at))
-            return false;
-    } else if (offset >= f->size) {
+    off_t at = offset == AT_POSITION ? lseek(fd, 0, SEEK_CUR) : offset;
+    if (at < 0 || at >= f->size)
         return false;
-    } else if ((off_t)len > f->size - offset) {
-        len = (size_t)(f->size - offset);
-    }
-    size_t done = can_fill(iov, len) ? fill(f, iov, at, len) : 0;
+    const size_t most = (off_t)len > f->size - at ? (size_t)(f->size - at) : len;
+    if (!can_fill(iov, most) || (offset == AT_POSITION && !position_take(f, fd, &at, &len)))
+        return false;
+    if (offset != AT_POSITION)
+        len = most;
+    size_t done = fill(f, iov, at, len);
     if (done < len && offset == AT_POSITION)
         (void)lseek(fd, -(off_t)(len - done), SEEK_CUR);
     *ret = (ssize_t)done;
@@ -159,7 +169,8 @@ static void ask_kernel(File *f, int fd, off_t offset, size_t len)
 static bool read_cached(File *f, int fd, const struct iovec *iov, int count, off_t offset,
                         ssize_t *ret)
 {
-    size_t len = length_of(iov, count);
+    struct iovec own[IOV_MOST];
+    size_t len = vector_copy(own, iov, count);
     int error = errno;
     OwnBefore before;
     if (len == 0 || !file_may_enter(f))
@@ -172,7 +183,7 @@ static bool read_cached(File *f, int fd, const struct iovec *iov, int count, off
     }
     if (way_asks(atomic_fetch_add_explicit(&f->cached_reads, 1, memory_order_relaxed)))
         ask_kernel(f, fd, offset, len);
-    done = read_held(f, fd, iov, offset, len, ret);
+    done = read_held(f, fd, own, offset, len, ret);
     file_leave(f);
     own_end(&before);
     errno = error;

@@ -63,6 +63,50 @@ CASE(vectors__are_filled_in_order)
     (void)close(fd);
 }
 
+/* The kernel copies the vector before it fills anything. */
+CASE(vectors__may_lie_in_a_buffer)
+{
+    int fd = open_held(1);
+    uint64_t words[16];
+    struct iovec *iov = (struct iovec *)words;
+    iov[0] = (struct iovec){words, sizeof words};
+    iov[1] = (struct iovec){words + 4, 2 * WORD};
+    assert_int_equal(preadv(fd, iov, 2, 80), sizeof words + 2 * WORD);
+    assert_int_equal(words[0], word(1, 10));
+    assert_int_equal(words[4], word(1, 26));
+    assert_int_equal(words[15], word(1, 25));
+    (void)close(fd);
+}
+
+CASE(vectors__of_many)
+{
+    enum { MANY = 40 };
+    int fd = open_held(1);
+    uint64_t words[MANY];
+    struct iovec iov[MANY];
+    for (unsigned i = 0; i < MANY; i++)
+        iov[i] = (struct iovec){&words[i], WORD};
+    for (int count = 7; count <= MANY; count += count < 10 ? 1 : 30) {
+        memset(words, 0, sizeof words);
+        assert_int_equal(lseek(fd, 160, SEEK_SET), 160);
+        assert_int_equal(readv(fd, iov, count), count * WORD);
+        assert_int_equal(lseek(fd, 0, SEEK_CUR), 160 + count * WORD);
+        for (int i = 0; i < count; i++)
+            assert_int_equal(words[i], word(1, 20 + (uint64_t)i));
+    }
+    (void)close(fd);
+}
+
+/* The kernel looks at all of a buffer first. */
+CASE(buffer__beyond_what_a_program_has)
+{
+    int fd = open_held(1);
+    char *volatile far = (char *)(UINTPTR_MAX - 4095); // NOLINT
+    assert_int_equal(pread(fd, far, 4096, 0), -1);
+    assert_int_equal(errno, EFAULT);
+    (void)close(fd);
+}
+
 /* The kernel fills what it can. */
 CASE(buffer__that_cannot_be_written_fails_as_ever)
 {
@@ -84,6 +128,42 @@ CASE(buffer__that_cannot_be_written_fails_as_ever)
     assert_true(holds(fd));
     assert_int_equal(munmap(at, page), 0);
     (void)close(fd);
+}
+
+/* Reads of more than is left, of a description that another thread moves. */
+static struct {
+    int fd;
+    atomic_bool over;
+    atomic_uint wrong;
+} tail_reader;
+enum { TAIL = 4096 };
+
+static void *tail_main(void *arg)
+{
+    static char buf[1 << 20];
+    while (!tail_reader.over) {
+        ssize_t n = read(tail_reader.fd, buf, sizeof buf);
+        tail_reader.wrong += n != TAIL && n != 0;
+    }
+    return arg;
+}
+
+CASE(position__is_nowhere_that_nobody_moved_it_to)
+{
+    pthread_t thread;
+    tail_reader.fd = open_held(1);
+    tail_reader.over = false;
+    assert_int_equal(lseek(tail_reader.fd, BYTES - TAIL, SEEK_SET), BYTES - TAIL);
+    assert_int_equal(pthread_create(&thread, NULL, tail_main, NULL), 0);
+    for (unsigned i = 0; i < 3000; i++) {
+        assert_int_equal(lseek(tail_reader.fd, BYTES - TAIL, SEEK_SET), BYTES - TAIL);
+        off_t at = lseek(tail_reader.fd, 0, SEEK_CUR);
+        assert_true(at == BYTES - TAIL || at == BYTES);
+    }
+    tail_reader.over = true;
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(tail_reader.wrong, 0);
+    (void)close(tail_reader.fd);
 }
 
 /* Each word is had by one of two processes: as from the kernel. */
