@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -82,6 +83,21 @@ TEST(descriptors__are_placed_above_a_floor_and_named)
     assert_int_equal(owned[1], high);
     assert_true(fcntl(low, F_GETFD) & FD_CLOEXEC);
     assert_true(close(low) == 0 && close(high) == 0);
+}
+
+/* Later the program lowers its limit below the floor. */
+TEST(descriptors__are_in_the_upper_half_of_a_lowered_limit)
+{
+    enum { LOWERED = 64 };
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    os_descriptors_place(&(OsDescriptors){.floor = 1000});
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){LOWERED, before.rlim_max}), 0);
+    int fd = os_above_standard(dup(STDERR_FILENO));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    os_descriptors_place(&(OsDescriptors){0});
+    assert_in_range(fd, LOWERED / 2, LOWERED - 1);
+    assert_int_equal(close(fd), 0);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
