@@ -168,7 +168,8 @@ static void raise_descriptors(void)
 static int directories_check(const char *directory, const char *mountpoint, Mount *m, char *error)
 {
     m->path = realpath(directory, NULL);
-    m->mountpoint = realpath(mountpoint, NULL);
+    if (m->path)
+        m->mountpoint = realpath(mountpoint, NULL);
     const char *bad = !m->path ? directory : !m->mountpoint ? mountpoint : NULL;
     const char *why = strerror(errno);
     if (!bad && !g_file_test(m->mountpoint, G_FILE_TEST_IS_DIR)) {
