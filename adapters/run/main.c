@@ -32,8 +32,9 @@ typedef struct Options {
 
 static const ConfigKey keys[] = {
     {NULL, "dir",
-     "A directory to see through the cache; may be repeated. If not given: those that "
-     "the arguments name or whose large files they name, or else the working directory",
+     "A directory to see through the cache; may be repeated. If not given: all that the library "
+     "in the program sees; of a mount those that the arguments name or whose large files they "
+     "name, or else the working directory",
      "DIR", OPTION(dirs), CONFIG_LIST},
     {NULL, "how",
      "preload (a library in the program), mount, namespace (a mount for root), user-namespace (one "
