@@ -72,6 +72,15 @@ class Files(case.Case):
             f.seek(100)
             self.assertEqual((f.read(), f.read(1), f.readinto(bytearray(3))), (b"", b"", 0))
 
+    def test_file__wrong_types(self):
+        path, _ = self.make(100)
+        with dodo.open(path) as f:
+            for offset in (1.5, "1", None):
+                self.assertRaises(TypeError, f.seek, offset)
+            self.assertEqual(f.tell(), 0)
+        for file in (None, 1.5, object()):
+            self.assertRaises(TypeError, dodo.CachedRegion, file)
+
     def test_file__readinto_any_buffer(self):
         path, content = self.make(64 << 10)
         numbers = array.array("Q", bytes(8000))

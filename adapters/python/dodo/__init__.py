@@ -21,6 +21,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import operator
 import os
 import subprocess
 import warnings
@@ -64,8 +65,12 @@ class _Opening:
         self.own = isinstance(file, (str, bytes, os.PathLike))
         if isinstance(file, (str, bytes, os.PathLike)):
             self.fd = os.open(file, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC)
+        elif isinstance(file, int):
+            self.fd = file
+        elif hasattr(file, "fileno"):
+            self.fd = file.fileno()
         else:
-            self.fd = file if isinstance(file, int) else file.fileno()
+            raise TypeError(f"a path, a descriptor or an open file is wanted, not {file!r}")
 
     def __enter__(self) -> int:
         return self.fd
@@ -196,6 +201,7 @@ class File(io.RawIOBase):
 
     def seek(self, offset: int, origin: int = os.SEEK_SET, /) -> int:
         self._check()
+        offset = operator.index(offset)
         starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}
         if origin not in starts:
             raise ValueError(f"seek counts from 0, 1 or 2, not {origin!r}")
