@@ -74,13 +74,12 @@ void os_descriptors_end(const bool *begun)
         descriptors.busy(false);
 }
 
-/* Half of what the process may have now. */
-static int floor_lowered(void)
+int os_descriptors_half(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 2 > INT_MAX)
-        return STDERR_FILENO + 1;
-    return (int)limit.rlim_cur / 2;
+        return INT_MAX;
+    return (int)(limit.rlim_cur / 2);
 }
 
 /* A duplicate of @fd at @floor or above, lower only where there is none; @fd is closed. */
@@ -88,7 +87,7 @@ static int move_above(int fd, int floor)
 {
     int above = fcntl(fd, F_DUPFD_CLOEXEC, floor), error = errno;
     if (above < 0 && error == EINVAL) /* the limit has been lowered since */
-        above = fcntl(fd, F_DUPFD_CLOEXEC, floor_lowered()), error = errno;
+        above = fcntl(fd, F_DUPFD_CLOEXEC, os_descriptors_half()), error = errno;
     if (above < 0 && floor > STDERR_FILENO + 1)
         above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error = errno;
     (void)close(fd);

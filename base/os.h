@@ -39,6 +39,8 @@ typedef struct OsDescriptors {
 } OsDescriptors;
 /* From here on. Before other threads use this. */
 void os_descriptors_place(const OsDescriptors *where);
+/* Half of the numbers that the process may have now. */
+int os_descriptors_half(void);
 
 /* The calling thread has descriptors at any number for a moment. */
 void os_descriptors_begin(void);

@@ -293,6 +293,12 @@ static enum Ahead ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t
     return AHEAD_TAKEN;
 }
 
+/* Reads of the file are under way: what a stream wants is not passed over, but looked at again. */
+static bool stream_waits(const Cache *c, enum Ahead result)
+{
+    return result == AHEAD_LATER && c->ahead_of_files;
+}
+
 /* The window as a whole, in pieces. */
 static bool sequential_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
 {
@@ -300,7 +306,7 @@ static bool sequential_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
     if (!sequential_due(c, s, &from, &goal))
         return false;
     enum Ahead result = ahead_fetch(c, job, s, from, goal, now_ns);
-    if (result == AHEAD_LATER && c->ahead_of_files)
+    if (stream_waits(c, result))
         return false;
     bool taken = result == AHEAD_TAKEN;
     s->ahead_to = taken ? job->offset + job->len : goal;
@@ -323,7 +329,7 @@ static bool strided_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
             end = min_u64((end + piece - 1) / piece * piece, s->region->size);
         }
         enum Ahead result = ahead_fetch(c, job, s, from + s->part, end, now_ns);
-        if (result == AHEAD_LATER && c->ahead_of_files)
+        if (stream_waits(c, result))
             return false;
         if (result != AHEAD_TAKEN)
             continue;

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,10 +25,8 @@ static atomic_ullong fds[FDS_MAX / BITS];
 /* Descriptors of the libraries are at this number or above: half of what the process may have. */
 static int floor_now(void)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 2 >= FLOOR_MAX)
-        return FLOOR_MAX;
-    return (int)(limit.rlim_cur / 2);
+    int half = os_descriptors_half();
+    return half < FLOOR_MAX ? half : FLOOR_MAX;
 }
 
 static uint64_t bit_of(int fd)

@@ -22,7 +22,15 @@
 /* The kernel reads no more by one call: MAX_RW_COUNT, less than INT_MAX by a page of 4 KiB. */
 enum { READ_MAX = INT_MAX & ~0xfff };
 
-enum { IOV_MOST = 8, ADDRESS_BITS = 47 };
+enum { IOV_MOST = 8 };
+
+/* Where the memory of a program ends. With five levels of page tables x86-64 has more for programs
+ * that ask for it: reads into that are the kernel's. */
+#ifdef __x86_64__
+#define ADDRESS_END (((uint64_t)1 << 47) - 4096)
+#else
+#define ADDRESS_END ((uint64_t)1 << 63)
+#endif
 
 /* Copies the vector, as the kernel does: it may lie in a buffer that it names. All bytes that are
  * wanted; 0: none, or the kernel is to look: they are more than any call reads, a buffer reaches
@@ -31,13 +39,11 @@ static size_t vector_copy(struct iovec own[IOV_MOST], const struct iovec *iov, i
 {
     size_t len = 0;
     for (int i = 0; i < count; i++) {
-        if (i == IOV_MOST || iov[i].iov_len > READ_MAX - len)
+        if (i == IOV_MOST || iov[i].iov_len > READ_MAX - len ||
+            (uintptr_t)iov[i].iov_base > ADDRESS_END - iov[i].iov_len)
             return 0;
         own[i] = iov[i];
-        uint64_t end = (uintptr_t)own[i].iov_base + (uint64_t)own[i].iov_len;
-        if (end >> ADDRESS_BITS)
-            return 0;
-        len += own[i].iov_len;
+        len += iov[i].iov_len;
     }
     return len;
 }
@@ -55,24 +61,23 @@ static bool is_true(const File *f, int fd)
 
 /* Takes the next *@len bytes for this read, or what the file has of them: the descriptor stands
  * behind them afterwards, as if they had been read. Other threads and processes that have the same
- * description take others. It stood at *@at, and is moved past the file's end only where somebody
- * else has moved it meanwhile, and for a moment. False: nothing is taken, the kernel is to read. */
-static bool position_take(const File *f, int fd, off_t *at, size_t *len)
+ * description take others. It stood at *@at, where the file has so many; @cut: and no more. So it
+ * is moved past the end only where somebody else has moved it meanwhile, and for a moment. False:
+ * nothing is taken, the kernel is to read. */
+static bool position_take(const File *f, int fd, bool cut, off_t *at, size_t *len)
 {
-    const off_t there = *at;
-    const bool all = (off_t)*len <= f->size - there;
-    const size_t part = all ? *len : (size_t)(f->size - there);
-    off_t end = lseek(fd, (off_t)part, SEEK_CUR);
+    const off_t there = *at, end = lseek(fd, (off_t)*len, SEEK_CUR);
     if (end < 0)
         return false;
-    *at = end - (off_t)part;
-    if (*at >= f->size || (*at < there && !all)) {
-        (void)lseek(fd, -(off_t)part, SEEK_CUR);
+    *at = end - (off_t)*len;
+    if (*at >= f->size || (cut && *at < there)) {
+        (void)lseek(fd, -(off_t)*len, SEEK_CUR);
         return false;
     }
-    if (end > f->size)
+    if (end > f->size) {
         (void)lseek(fd, f->size - end, SEEK_CUR);
-    *len = end > f->size ? (size_t)(f->size - *at) : part;
+        *len = (size_t)(f->size - *at);
+    }
     return true;
 }
 
@@ -124,11 +129,11 @@ static bool read_held(const File *f, int fd, const struct iovec *iov, off_t offs
     off_t at = offset == AT_POSITION ? lseek(fd, 0, SEEK_CUR) : offset;
     if (at < 0 || at >= f->size)
         return false;
-    const size_t most = (off_t)len > f->size - at ? (size_t)(f->size - at) : len;
-    if (!can_fill(iov, most) || (offset == AT_POSITION && !position_take(f, fd, &at, &len)))
+    const bool cut = (off_t)len > f->size - at;
+    if (cut)
+        len = (size_t)(f->size - at);
+    if (!can_fill(iov, len) || (offset == AT_POSITION && !position_take(f, fd, cut, &at, &len)))
         return false;
-    if (offset != AT_POSITION)
-        len = most;
     size_t done = fill(f, iov, at, len);
     if (done < len && offset == AT_POSITION)
         (void)lseek(fd, -(off_t)(len - done), SEEK_CUR);

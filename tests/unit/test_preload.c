@@ -104,6 +104,17 @@ CASE(buffer__beyond_what_a_program_has)
     char *volatile far = (char *)(UINTPTR_MAX - 4095); // NOLINT
     assert_int_equal(pread(fd, far, 4096, 0), -1);
     assert_int_equal(errno, EFAULT);
+#ifdef __x86_64__ /* the last page: so much would fit as is left of the file, but not the whole */
+    enum { PAGE = 4096 };
+    char *last =
+        mmap((char *)(((uintptr_t)1 << 47) - 2 * PAGE), PAGE, // NOLINT
+             PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    assert_true(last != MAP_FAILED);
+    assert_int_equal(pread(fd, last, PAGE, BYTES - PAGE), PAGE);
+    assert_int_equal(pread(fd, last, 2 * PAGE, BYTES - PAGE), -1);
+    assert_int_equal(errno, EFAULT);
+    assert_int_equal(munmap(last, PAGE), 0);
+#endif
     (void)close(fd);
 }
 
