@@ -285,6 +285,18 @@ void files_give_up_all(void)
 /* ---- the process forks, or ends ----------------------------------------------------------------
  */
 
+static unsigned forks;
+
+void files_note_fork(void)
+{
+    forks++;
+}
+
+unsigned files_forks(void)
+{
+    return forks;
+}
+
 void files_forget_all(void)
 {
     for (unsigned i = 0; i < FILES_MAX; i++) {

@@ -88,6 +88,9 @@ void files_give_up_all(void);
 /* Whether a descriptor of the program is still open for @f. */
 bool files_are_open_for(const File *f);
 
+/* A fork begins: each open description is the child's, too, from then on. */
+void files_note_fork(void);
+unsigned files_forks(void); /* so far */
 /* The child of a fork has no threads, leases or regions of ours. */
 void files_forget_all(void);
 /* Tells of all, when the process ends. */

@@ -20,6 +20,7 @@ static void fork_prepare(void)
 {
     cache_lock();
     files_lock();
+    files_note_fork();
     parked_lock_all();
 }
 

@@ -78,9 +78,19 @@ static int description(const File *f)
     return same ? -EACCES : -EAGAIN;
 }
 
-/* 0: the lease is there, and the keeper knows of it; -errno. */
+static unsigned forks_now(void)
+{
+    files_lock();
+    unsigned forks = files_forks();
+    files_unlock();
+    return forks;
+}
+
+/* 0: the lease is there, and the keeper knows of it; -errno. A description that the child of a fork
+ * has as well gets none: it would stay when this process is killed. */
 static int lease(File *f)
 {
+    const unsigned forks = forks_now();
     int fd = description(f);
     if (fd < 0)
         return fd;
@@ -88,7 +98,7 @@ static int lease(File *f)
     files_lock(); /* until it is there, nobody gives up the rights to give it back */
     f->lease_fd = fd;
     hold_take(&f->hold);
-    int error = local ? keeper_take(fd) : -EXDEV;
+    int error = files_forks() != forks ? -EAGAIN : local ? keeper_take(fd) : -EXDEV;
     files_unlock();
     return error;
 }
