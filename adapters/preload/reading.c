@@ -10,9 +10,9 @@
 
 #include "adapters/mount/reason.h"
 #include "adapters/preload/cache.h"
+#include "adapters/preload/handlers.h"
 #include "adapters/preload/own.h"
 #include "adapters/preload/report.h"
-#include "adapters/preload/stack.h"
 #include "adapters/preload/start.h"
 #include "adapters/preload/worker.h"
 #include "base/os.h"
@@ -238,7 +238,7 @@ bool reading_try(Reading *r, const void *caller, int fd, const struct iovec *iov
                  off_t offset, ssize_t *ret)
 {
     r->file = NULL;
-    if (!start_check() || stack_is_small() || own_calls(caller))
+    if (!start_check() || own_calls(caller) || handlers_run())
         return false;
     File *f = files_of(fd);
     if (!f)

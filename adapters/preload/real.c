@@ -19,7 +19,10 @@ static struct {
     int (*close_range)(unsigned from, unsigned to, int flags);
     int (*dup2)(int fd, int to);
     int (*dup3)(int fd, int to, int flags);
-    int (*sigaltstack)(const stack_t *stack, stack_t *before);
+    int (*sigaction)(int number, const struct sigaction *action, struct sigaction *before);
+    sighandler_t (*signal)(int number, sighandler_t handler);
+    sighandler_t (*sysv_signal)(int number, sighandler_t handler);
+    sighandler_t (*sigset)(int number, sighandler_t handler);
     int (*setuid)(uid_t user);
     int (*seteuid)(uid_t user);
     int (*setreuid)(uid_t user, uid_t effective);
@@ -43,7 +46,10 @@ void real_find(void)
         {"close_range", &real.close_range},
         {"dup2", &real.dup2},
         {"dup3", &real.dup3},
-        {"sigaltstack", &real.sigaltstack},
+        {"sigaction", &real.sigaction},
+        {"signal", &real.signal},
+        {"sysv_signal", &real.sysv_signal},
+        {"sigset", &real.sigset},
         {"setuid", &real.setuid},
         {"seteuid", &real.seteuid},
         {"setreuid", &real.setreuid},
@@ -108,10 +114,36 @@ int real_dup3(int fd, int to, int flags)
     return real.dup3 ? real.dup3(fd, to, flags) : (int)syscall(SYS_dup3, fd, to, flags);
 }
 
-int real_sigaltstack(const stack_t *stack, stack_t *before)
+/* Libraries that begin earlier may set handlers, too. The C library always has these calls, and the
+ * kernel's have another form. */
+static void find_early(void)
 {
-    return real.sigaltstack ? real.sigaltstack(stack, before)
-                            : (int)syscall(SYS_sigaltstack, stack, before);
+    if (!real.sigaction)
+        real_find();
+}
+
+int real_sigaction(int number, const struct sigaction *action, struct sigaction *before)
+{
+    find_early();
+    return real.sigaction(number, action, before);
+}
+
+sighandler_t real_signal(int number, sighandler_t handler)
+{
+    find_early();
+    return real.signal(number, handler);
+}
+
+sighandler_t real_sysv_signal(int number, sighandler_t handler)
+{
+    find_early();
+    return real.sysv_signal(number, handler);
+}
+
+sighandler_t real_sigset(int number, sighandler_t handler)
+{
+    find_early();
+    return real.sigset(number, handler);
 }
 
 /* The C library's calls change all threads; where they are not found yet, there is one thread. */

@@ -25,7 +25,10 @@ int real_close_range(unsigned from, unsigned to, int flags);
 int real_dup2(int fd, int to);
 int real_dup3(int fd, int to, int flags);
 
-int real_sigaltstack(const stack_t *stack, stack_t *before);
+int real_sigaction(int number, const struct sigaction *action, struct sigaction *before);
+sighandler_t real_signal(int number, sighandler_t handler);
+sighandler_t real_sysv_signal(int number, sighandler_t handler);
+sighandler_t real_sigset(int number, sighandler_t handler);
 int real_setuid(uid_t user);
 int real_seteuid(uid_t user);
 int real_setreuid(uid_t user, uid_t effective);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# preload_symbols.sh LIBRARY: all names by which the C library offers read(2) and its kin are the preload library's,
-# too, or stand here with the reason why not. So a new name is noticed. It has no names that the C library has not.
+# preload_symbols.sh LIBRARY: all names by which the C library offers read(2) and its kin, and those that set a handler
+# of a signal, are the preload library's, too, or stand here with the reason why not. So a new name is noticed. It has no names that the C library has not.
 # `dodo run --check` knows the same ones.
 . "$(dirname "$0")/lib.sh"
 
@@ -20,6 +20,9 @@ readdir.* | directories
 readahead | a hint, which the kernel gets
 process_vm_readv | memory
 .*thread.* | threads
+gsignal | sends one
+(pidfd_send_|cnd_|p|str)signal | sends or names one
+sigvec | of old programs alone
 '
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -30,8 +33,8 @@ libc=$(realpath "$(cc -print-file-name=libc.so.6)")
 names "$libc" >"$dir/libc"
 names "$library" >"$dir/ours"
 sed -n 's/ | .*//p' <<<"$left_alone" | sed 's/.*/^(&)$/' >"$dir/patterns"
-grep -E 'read' "$dir/libc" | grep -vEf "$dir/patterns" >"$dir/reads"
-for name in read pread64 preadv2 __read_chk; do
+grep -E 'read|sigaction$|signal$|^sig(set|vec)$' "$dir/libc" | grep -vEf "$dir/patterns" >"$dir/reads"
+for name in read pread64 preadv2 __read_chk sigaction __sysv_signal sigset; do
   grep -qx "$name" "$dir/reads" || complain "this test does not find $name in $libc"
 done
 while read -r name; do
