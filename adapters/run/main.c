@@ -48,7 +48,7 @@ static const ConfigKey keys[] = {
      OPTION(mount.never), CONFIG_LIST},
     {NULL, "cache_size", "Local memory of the cache; as DODO_CACHE_SIZE says if not given", "SIZE",
      OPTION(mount.cache_bytes), CONFIG_SIZE, 0, (uint64_t)1 << 60},
-    {NULL, "local", "No other host writes these files, whatever their file system is", NULL,
+    {NULL, "local", "No other host, and nobody below an overlayfs, writes these files", NULL,
      OPTION(mount.local), CONFIG_BOOL},
     {NULL, "check", "Do not run PROGRAM: say whether it would run, which way, or why not", NULL,
      OPTION(check), CONFIG_BOOL},
