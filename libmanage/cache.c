@@ -274,6 +274,7 @@ static bool piece_check(const Cache *c, const Region *r, const Piece *p, uint64_
     return p->region == r && p->index == index && p->len == piece_len(c, r, index) &&
            !(p->dirty & ~p->valid) && !(p->from_remote & ~p->valid) && !(p->unasked & ~p->valid) &&
            !((p->dirty | p->unsynced | p->syncing) & p->from_remote) && !(p->ahead && p->known) &&
+           !(p->passed && (!p->job || p->passed & p->valid)) &&
            !(p->dirty && p->dirty & *remote_map(r, index)) &&
            list_empty(&p->dirty_link) == !p->dirty && list_empty(&p->ahead_link) == !p->ahead &&
            ((p->entry.flags & MANAGE_ENTRY_BUSY) != 0) ==

@@ -91,6 +91,7 @@ typedef struct Piece {
     uint64_t from_remote;  /* valid ones that remote memory gave: never written to the file */
     uint64_t unasked; /* fetched ahead in a file with a record, and not asked for yet: hits leave
                          them to calls, which put them down */
+    uint64_t passed;  /* on their way here: a call has asked for them, and reads past the cache */
     uint64_t unsynced, syncing; /* written to the file: not synced yet, or just being so */
     uint64_t dirty_epoch;
     uint64_t failed_at;   /* region->write_failures, when it could not be written last */

@@ -35,13 +35,20 @@ static void job_reads(Cache *c, CacheCall *call, bool held, uint64_t now_ns)
     call_job(call);
 }
 
-/* Reads into the caller's buffer what is missing from call->at on. */
+/* What is missing from call->at on. */
+static uint64_t past_end(const Cache *c, const CacheCall *call, uint8_t source)
+{
+    uint64_t to = call->at, next;
+    while (to < call->end && (next = missing_end(c, call->region, to, call->end, source)) > to)
+        to = next;
+    return to;
+}
+
+/* Reads that into the caller's buffer. */
 static void fetch_past(Cache *c, CacheCall *call, uint8_t source, bool held, uint64_t now_ns)
 {
     Region *r = call->region;
-    uint64_t to = call->at, next;
-    while (to < call->end && (next = missing_end(c, r, to, call->end, source)) > to)
-        to = next;
+    uint64_t to = past_end(c, call, source);
     call->past_cache = true;
     job_begin_buffer(&call->job, r, source, call->at, to, call->buf + (call->at - call->start),
                      now_ns);
@@ -124,9 +131,23 @@ static void fetch_into(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uin
     job_reads(c, call, false, now_ns);
 }
 
+/* What a job brings ahead, and the program reads past it, has been asked for. */
+static void note_passed(Cache *c, CacheCall *call, uint64_t from, uint64_t to)
+{
+    trace_note(c, call->region, from, to, call->in_order);
+    for (uint64_t i = from / c->cfg.piece_bytes; piece_start(c, i) < to; i++) {
+        Piece *p = piece_find(call->region, i);
+        if (!p || !p->job || !p->job->ahead)
+            continue;
+        p->passed |= piece_mask(c, i, from, to);
+        use_once(c, call, p);
+    }
+}
+
 /* Somebody else's job works on the piece. If it asks remote memory and takes longer than the file
  * would, the file is asked after all. */
-static void fetch_beside(Cache *c, CacheCall *call, const Piece *p, uint64_t now_ns)
+static void fetch_beside(Cache *c, CacheCall *call, const Piece *p, uint64_t offset,
+                         uint64_t now_ns)
 {
     const CacheJob *job = p->job;
     if (!job) { /* a writer; it copies only */
@@ -139,10 +160,12 @@ static void fetch_beside(Cache *c, CacheCall *call, const Piece *p, uint64_t now
     }
     uint64_t file = cost_of(&call->region->ways->cost[COST_FILE], job->len);
     uint64_t until = file ? time_add(job->start_ns, file) : TIME_NEVER;
-    if (job->kind <= CACHE_READ_FILL && now_ns < until)
+    if (job->kind <= CACHE_READ_FILL && now_ns < until) {
         call_block(c, call, until);
-    else
-        fetch_past(c, call, CACHE_READ_FILE, false, now_ns);
+        return;
+    }
+    note_passed(c, call, offset, past_end(c, call, CACHE_READ_FILE));
+    fetch_past(c, call, CACHE_READ_FILE, false, now_ns);
 }
 
 void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
@@ -152,7 +175,7 @@ void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
     uint64_t offset = call->at / CACHE_BLOCK * CACHE_BLOCK;
     uint64_t limit = min_u64((call->end + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK, r->len);
     if (p && (p->job || p->writer)) {
-        fetch_beside(c, call, p, now_ns);
+        fetch_beside(c, call, p, offset, now_ns);
         return;
     }
     bool left = !p && r->ways->left, once = !p && r->advice == DODO_CADVISE_NOREUSE;

@@ -114,7 +114,7 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
         Piece *p = piece_find(r, i);
         uint64_t blocks = piece_mask(c, i, job->offset, job->offset + job->len);
         p->valid |= blocks; /* they were missing, so no bit of theirs is set */
-        p->unasked |= job->ahead && r->trace ? blocks : 0;
+        p->unasked |= job->ahead && r->trace ? blocks & ~p->passed : 0;
         p->from_remote |= job->kind == CACHE_READ_FILE ? 0 : blocks;
     }
     return 0;
@@ -207,6 +207,7 @@ static void pieces_end(Cache *c, CacheJob *job, int error)
             p->cloning = NULL;
         else
             p->job = NULL;
+        p->passed = 0;
         piece_flags(p);
         if (job->evict && i == job->first && !error && !p->dirty && !piece_busy(p) && !p->direct &&
             !p->wanted_by) {

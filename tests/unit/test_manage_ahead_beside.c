@@ -33,6 +33,12 @@ static Cache *make_all_remote(unsigned slower, int *ret_rd)
     return make_all_remote_ahead(AHEAD, slower, ret_rd);
 }
 
+static void jobs_over(Cache *c, CacheJob *jobs, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        job_over(c, &jobs[i]);
+}
+
 TEST(ahead__reads_of_remote_memory_go_beside_each_other)
 {
     int rd;
@@ -52,6 +58,32 @@ TEST(ahead__reads_of_remote_memory_go_beside_each_other)
     unsigned remote = w.did[CACHE_READ_REMOTE]; /* that took long because of the others */
     read_piece(c, rd, piece_at(39 - AHEAD));
     assert_int_equal(w.did[CACHE_READ_REMOTE], remote + 1);
+    cache_free(c);
+}
+
+/* What takes longer on its way than the file would is read from there, too. It was asked for then:
+ * it is recorded, and leaves room for others. */
+TEST(ahead__what_was_read_beside_its_fetch_was_asked_for)
+{
+    int rd;
+    CacheJob jobs[AHEAD], others[AHEAD];
+    Cache *c = make_all_remote(AHEAD + 1, &rd);
+    unsigned files = 0, before = recorded(c).count, n = batch_begin(c, jobs);
+    assert_int_equal(n, AHEAD);
+    w.now_ns += AHEAD * w.file_ns;
+    for (unsigned i = AHEAD; i < 2 * AHEAD; i++) {
+        files = w.did[CACHE_READ_FILE];
+        read_piece(c, rd, piece_at(i));
+        assert_int_equal(w.did[CACHE_READ_FILE], files + 1);
+    }
+    assert_int_equal(recorded(c).count, before + AHEAD);
+    jobs_over(c, jobs, n);
+    read_piece(c, rd, piece_at(AHEAD)); /* of local memory, and no news */
+    assert_int_equal(w.did[CACHE_READ_FILE], files + 1);
+    assert_int_equal(recorded(c).count, before + AHEAD);
+    assert_int_equal(batch_begin(c, others), AHEAD);
+    jobs_over(c, others, AHEAD);
+    assert_true(cache_check(c));
     cache_free(c);
 }
 
@@ -174,12 +206,6 @@ TEST(ahead__no_read_follows_before_it_is_known_that_it_pays)
         assert_false(batch_next(c, rd, jobs, i, w.file_ns));
     batch_end(c, jobs, AHEAD - 1, 1);
     cache_free(c);
-}
-
-static void jobs_over(Cache *c, CacheJob *jobs, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        job_over(c, &jobs[i]);
 }
 
 /* Begins as many reads as go together. */
