@@ -109,6 +109,14 @@ static void close_keep(Call *call)
                    st->kept.len, 0);
 }
 
+/* As nobody claims the region any more, the manager frees it when it is back. */
+static void close_unanswered(Call *call)
+{
+    call->unanswered = true;
+    close_end(call, -1, call->parent ? EHOSTUNREACH : EINVAL, "the manager does not answer");
+}
+
+/* A manager that has left a request unanswered is not asked for each of many regions. */
 static void close_send(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
@@ -119,12 +127,20 @@ static void close_send(Call *call, uint64_t now_ns)
     OpClose close = {.address = r->address,
                      .mode = st->kept.release ? CLOSE_RELEASE : CLOSE_FREE,
                      .stamp = st->kept.stamp};
-    uint64_t id = active ? numbers_take(&c->ids) : 0;
-    if (id)
+    bool silent = active && c->manager_silent;
+    uint64_t id = active && !silent ? numbers_take(&c->ids) : 0;
+    if (id || silent)
         share_withdraw(r);
+    RequestTimes times = c->config.request;
+    if (c->patience_ns > 0)
+        times.deadline_ns = min_u64(times.deadline_ns, c->patience_ns);
     client_unlock(c);
     if (!active) {
         close_reclaimed(call, "the region was reclaimed just now");
+        return;
+    }
+    if (silent) {
+        close_unanswered(call);
         return;
     }
     if (id == 0) {
@@ -135,7 +151,7 @@ static void close_send(Call *call, uint64_t now_ns)
     size_t n = wire_close_encode(&close, body);
     call->need = NEED_NETWORK;
     call->phase = CLOSE_RUNNING;
-    run_request(call, id, OP_CLOSE, body, n, &c->config.request, now_ns);
+    run_request(call, id, OP_CLOSE, body, n, &times, now_ns);
 }
 
 static void close_running(Call *call, uint64_t now_ns)
@@ -151,8 +167,8 @@ static void close_running(Call *call, uint64_t now_ns)
         break;
     case RUN_TIMED_OUT:
     case RUN_HOST_CHANGED:
-        call->unanswered = true;
-        close_end(call, -1, call->parent ? EHOSTUNREACH : EINVAL, "the manager does not answer");
+        client_manager_note(call->channel->client, true);
+        close_unanswered(call);
         break;
     }
 }

@@ -69,6 +69,13 @@ Client *client_free(Client *c)
     return NULL;
 }
 
+void client_ends(Client *c, uint64_t patience_ns)
+{
+    client_lock(c);
+    c->patience_ns = patience_ns;
+    client_unlock(c);
+}
+
 void client_stop(Client *c, uint64_t now_ns)
 {
     c->stopped = true;
@@ -122,6 +129,13 @@ void client_manager_heard(Client *c, const Session *s, uint64_t now_ns)
     client_lock(c);
     if (s->peer_role == ROLE_CMD)
         fence_heard(&c->fence, s->peer_epoch, now_ns);
+    client_unlock(c);
+}
+
+void client_manager_note(Client *c, bool silent)
+{
+    client_lock(c);
+    c->manager_silent = silent;
     client_unlock(c);
 }
 

@@ -61,6 +61,8 @@ struct Client {
     uint64_t refraction_ns; /* of the failures so far; 0: none since the last success */
     uint64_t copies_until_ns, copies_ns; /* the same for second copies, which nobody lacks */
     bool manager_late;                   /* it left an OPEN unanswered, and was not heard since */
+    bool manager_silent;  /* ... any request for as long as one may take, or a close */
+    uint64_t patience_ns; /* of a close, as the process ends; 0: as of any request */
     struct {
         uint64_t epoch, until_ns;
         unsigned logged;    /* bit per enum HostFault */
@@ -97,6 +99,8 @@ Addr client_manager_silent(Client *c, const Addr *peer);
 bool client_manager_allowed(Client *c, const Session *s, uint64_t now_ns);
 /* It has answered. */
 void client_manager_heard(Client *c, const Session *s, uint64_t now_ns);
+/* It has left a request unanswered for as long as one may take, or answers again. */
+void client_manager_note(Client *c, bool silent);
 /* It has a newer lease than any that was heard: it is asked from now on. */
 void client_manager_scouted(Client *c, const Session *s, uint64_t now_ns);
 /* How many addresses it may have. */

@@ -84,6 +84,9 @@ void client_found(Client *c, const Addr *found, unsigned count);
 unsigned client_generation(const Client *c);
 /* All channels and calls must be gone. Releases the files of regions that are left. */
 Client *client_free(Client *c);
+/* The process is about to end: a close waits no longer than this for the manager, and no close does
+ * after one that was not answered. */
+void client_ends(Client *c, uint64_t patience_ns);
 /* The process ends: from now on nothing is sent, received or ciphered. All regions are inactive,
  * and calls under way end as if nobody answered. No thread may be in a channel meanwhile. */
 void client_stop(Client *c, uint64_t now_ns);

@@ -493,6 +493,11 @@ ProgramPart *dodo_private_program(void)
     return program_part(PROGRAM_CACHE);
 }
 
+void dodo_private_ends(void)
+{
+    runtime_ends();
+}
+
 unsigned dodo_private_close_files(void)
 {
     return parked_close_unlocked();

@@ -99,6 +99,16 @@ static void runtime_end(Runtime *rt)
         (void)pthread_timedjoin_np(rt->thread, NULL, &until);
 }
 
+void runtime_ends(void)
+{
+    struct timespec until = exit_deadline();
+    if (pthread_mutex_timedlock(&runtime_start_lock, &until) != 0)
+        return;
+    if (runtime_running && runtime_running->pid == getpid())
+        client_ends(runtime_running->client, EXIT_DEADLINE_MS * NS_PER_MS);
+    (void)pthread_mutex_unlock(&runtime_start_lock);
+}
+
 /* Another thread holds the lock, because it is starting or shutting down; or this one does, and a
  * signal handler called exit(). Then there is no good-bye. */
 void runtime_at_exit(void)

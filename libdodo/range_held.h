@@ -40,6 +40,9 @@ enum { DODO_EACH_MAX = 8 };
 DODO_API void dodo_each(DodoEach *calls, unsigned count, void (*over)(void *ctx, unsigned i),
                         void *ctx);
 
+/* The process is in exit(3): closes wait for the manager no longer than that may take. */
+DODO_API void dodo_private_ends(void);
+
 /* Which blocks of 4 KiB of the region remote memory may hold, a bit each: of those of an earlier
  * run (DODO_RETAIN), what this library can prove. @map: as many words of 64 as the region has; what
  * it does not have is 0. It is a hint: a read tells. 0; -1: there is no such region. */

@@ -19,6 +19,8 @@ int runtime_serve(Runtime *rt);
 /* Ends it: closes all regions, says good-bye. 0, or -EINVAL: the manager was not informed. No other
  * thread may be in the library. In exit() it has happened already, as far as it can. */
 int runtime_stop(void);
+/* The process is in exit(3): closes wait for the manager no longer than that may take. */
+void runtime_ends(void);
 /* The process is in exit(): all hosts are silent, and no cipher may be used. */
 bool runtime_ended(const Runtime *rt);
 

@@ -7,6 +7,7 @@
 
 #include "base/os.h"
 #include "base/time.h"
+#include "libdodo/range_held.h"
 #include "libmanage/carry.h"
 #include "libmanage/records.h"
 #include "libmanage/shell_private.h"
@@ -60,6 +61,7 @@ static void at_exit_retain(void)
     if (!m || !lock_in_time(m))
         return;
     (void)pthread_mutex_unlock(&m->lock);
+    dodo_private_ends();
     for (int rd = -1; (rd = cache_region_next(m->cache, rd)) >= 0;) {
         manage_keep(m, rd);
         manage_call_init(&e);

@@ -194,6 +194,8 @@ DODO_API DODO_CHECK ssize_t dodo_mwritev(int rd, const struct iovec *iov, int io
  * Returns: 0; -1 with errno set.
  * Errors:  EINVAL  @rd is not open, was reclaimed already (not with DODO_FALLBACK), or the manager
  *                  cannot be reached: the region is freed anyway; there is nothing more to do
+ * Time:    one round trip to the manager; at most the request deadline, see dodo.conf(5), and
+ *          none while a manager is silent that has left a request unanswered for as long.
  * Threads: safe; waits for calls in progress on @rd, those of queues too, which it moves on itself;
  *          dodo_queue_wait() gives them back afterwards.
  * Source:  paper 3.2.  Since: 0.1

@@ -119,6 +119,66 @@ CASE(close__manager_gone_frees_all_the_same)
     assert_int_equal(stats().regions, 0);
 }
 
+static bool close_asks(int rd, uint64_t *ret_ns)
+{
+    Call call;
+    const unsigned before = w.datagrams;
+    const uint64_t begun = w.now;
+    call_close_start(&call, w.channels[1], rd, w.now);
+    int result = done(&call);
+    *ret_ns = w.now - begun;
+    assert_true(result == 0 || call.unanswered);
+    return w.datagrams > before;
+}
+
+/* ... for each of many closes, until it is heard again. */
+CASE(close__manager_gone_is_asked_once)
+{
+    uint64_t took;
+    int rd[4];
+    for (unsigned i = 0; i < 4; i++)
+        rd[i] = open_at(4096, i * 4096, 0);
+    w.manager_dead = true;
+    assert_true(close_asks(rd[0], &took));
+    assert_true(took >= w.client->config.request.deadline_ns);
+    assert_false(close_asks(rd[1], &took));
+    assert_int_equal(took, 0);
+    w.manager_dead = false;
+    run_until(w.now + 30 * NS_PER_S); /* keep-alives are answered */
+    unsigned closes = w.closes;
+    for (unsigned i = 2; i < 4; i++)
+        assert_true(close_asks(rd[i], &took));
+    assert_int_equal(w.closes, closes + 2);
+    assert_int_equal(w.released, 4);
+    assert_int_equal(stats().regions, 0);
+}
+
+/* So is one that has left anything else unanswered for as long. */
+CASE(close__manager_gone_for_long_is_not_asked)
+{
+    uint64_t took;
+    int rd = open_at(4096, 0, 0);
+    w.manager_dead = true;
+    run_until(w.now + 30 * NS_PER_S);
+    assert_false(close_asks(rd, &took));
+}
+
+/* The process ends, and has no time. */
+CASE(close__at_the_end_takes_no_longer_than_is_allowed)
+{
+    uint64_t took, all = 0;
+    int rd[3];
+    for (unsigned i = 0; i < 3; i++)
+        rd[i] = open_at(4096, i * 4096, 0);
+    client_ends(w.client, 250 * NS_PER_MS);
+    assert_true(close_asks(rd[0], &took));
+    assert_true(took < 250 * NS_PER_MS);
+    w.manager_dead = true;
+    for (unsigned i = 1; i < 3; i++, all += took)
+        (void)close_asks(rd[i], &took);
+    assert_in_range(all, 1, 300 * NS_PER_MS);
+}
+
 /* A program may open and close as often as it likes: only what is open at once counts. */
 CASE(close__gives_its_place_back)
 {
