@@ -74,12 +74,17 @@ void os_descriptors_end(const bool *begun)
         descriptors.busy(false);
 }
 
-int os_descriptors_half(void)
+unsigned os_descriptors_part(unsigned parts, unsigned most)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 2 > INT_MAX)
-        return INT_MAX;
-    return (int)(limit.rlim_cur / 2);
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / parts > most)
+        return most;
+    return (unsigned)(limit.rlim_cur / parts);
+}
+
+int os_descriptors_half(void)
+{
+    return (int)os_descriptors_part(2, INT_MAX);
 }
 
 /* A duplicate of @fd at @floor or above, lower only where there is none; @fd is closed. */

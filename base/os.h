@@ -39,7 +39,9 @@ typedef struct OsDescriptors {
 } OsDescriptors;
 /* From here on. Before other threads use this. */
 void os_descriptors_place(const OsDescriptors *where);
-/* Half of the numbers that the process may have now. */
+/* One in @parts of the numbers that the process may have now, at most @most. */
+unsigned os_descriptors_part(unsigned parts, unsigned most);
+/* Half of them. */
 int os_descriptors_half(void);
 
 /* The calling thread has descriptors at any number for a moment. */

@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/description.h"
@@ -39,10 +38,7 @@ static unsigned trim_at; /* when so many are parked; 0: as many as may */
 
 static unsigned parked_max(void)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / PARKED_SHARE >= PARKED_MAX)
-        return PARKED_MAX;
-    return (unsigned)limit.rlim_cur / PARKED_SHARE;
+    return os_descriptors_part(PARKED_SHARE, PARKED_MAX);
 }
 
 /* ---- locks of the process ------------------------------------------------------------------- */

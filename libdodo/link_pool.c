@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* The links of a process: each call has one alone, and a thread that makes call after call keeps
  * its own. */
+#include "base/os.h"
 #include "libdodo/drive.h"
 #include "libdodo/gate.h"
 #include "libdodo/runtime_private.h"
 
-enum { LINKS_MAX = 1024 }; /* calls at once in a process; more wait for one of these to end */
+/* Calls at once in a process; more wait for one of these to end. A link has LINK_DESCRIPTORS, and
+ * all of them no more than one in LINKS_SHARE of the process's: the program needs some, too. */
+enum { LINKS_MAX = 1024, LINK_DESCRIPTORS = 2, LINKS_SHARE = 4 };
 
 /* The link that this thread had last, and of which runtime. */
 static _Thread_local struct {
     uint64_t life;
     Link *link;
 } last;
+
+static unsigned links_most(void)
+{
+    unsigned most = os_descriptors_part(LINKS_SHARE * LINK_DESCRIPTORS, LINKS_MAX);
+    return most > 0 ? most : 1;
+}
 
 static bool link_claim(Link *link)
 {
@@ -25,7 +34,7 @@ Link *runtime_link_find(Runtime *rt)
     for (Link *link = rt->all; link; link = link->all)
         if (link_claim(link))
             return link;
-    if (rt->links == LINKS_MAX || rt->ended)
+    if (rt->links >= links_most() || rt->ended)
         return NULL;
     gate_enter();
     Link *link = link_new(rt->client, &rt->settings, &rt->self, LINK_CALLS, false);

@@ -68,6 +68,36 @@ CASE(limits__full_table)
     child_must_succeed(child_start(args), "full table of descriptors");
 }
 
+/* Many threads call at once, and the program still has most of its descriptors. */
+static int scenario_threads(char **argv)
+{
+    enum { LIMIT = 256, CALLERS = LIMIT };
+    struct rlimit limit = {LIMIT, LIMIT};
+    pthread_t threads[CALLERS];
+    void *bad;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    fd = open(argv[0], O_RDWR | O_CLOEXEC);
+    int rd = piece_open(0, 0);
+    if (rd < 0)
+        return 1;
+    for (int i = 0; i < CALLERS; i++)
+        if (pthread_create(&threads[i], NULL, reader_main, &rd) != 0)
+            return 2;
+    for (int i = 0; i < CALLERS; i++)
+        if (pthread_join(threads[i], &bad) != 0 || bad)
+            return 3;
+    table_fill();
+    bool enough = filled >= LIMIT / 2;
+    table_free();
+    return enough && dodo_mclose(rd) == 0 ? 0 : 4;
+}
+
+CASE(limits__many_threads)
+{
+    const char *args[] = {"threads", path, NULL};
+    child_must_succeed(child_start(args), "many threads");
+}
+
 static void *small_stack_main(void *arg)
 {
     (void)arg;
@@ -210,6 +240,7 @@ int main(int argc, char **argv)
 {
     static const Child children[] = {
         {"table", scenario_table},
+        {"threads", scenario_threads},
         {"bare", scenario_bare},
         {"sandbox", scenario_sandbox},
     };
