@@ -13,6 +13,8 @@
 static bool mode_allows(int flags, bool read_only)
 {
     int mode = flags & O_ACCMODE;
+    if (flags & O_PATH) /* it reads nothing, and looks as if it might */
+        return false;
     return mode == O_RDWR || (read_only && mode == O_RDONLY);
 }
 

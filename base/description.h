@@ -25,6 +25,12 @@ void description_close(int fd, bool shared);
 /* Where the locks of ranges begin, so that they meet none of the program's; no file is so long. */
 #define DESCRIPTION_LOCK_SHIFT ((uint64_t)1 << 62)
 
+/* Whether a range ends below that; @len is no negative number. */
+static inline bool description_holds(uint64_t offset, uint64_t len)
+{
+    return offset < DESCRIPTION_LOCK_SHIFT && len < DESCRIPTION_LOCK_SHIFT - offset;
+}
+
 /* The open-file-description lock, F_RDLCK, F_WRLCK or F_UNLCK, that stands for the file's
  * [@offset, @offset + @len), shifted: one for a region of either library. 0; -EBUSY: another
  * description has it; another -errno. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/description.h"
 #include "base/os.h"
 #include "base/parked.h"
 #include "libdodo/descriptors.h"
@@ -106,7 +107,9 @@ static int open_file(const Runtime *rt, size_t len, int fd, off_t offset, unsign
     const bool may_share = (flags & DODO_RDONLY) && s->share;
     if (result == 0 && ((flags & DODO_RETAIN) || may_share))
         identify(ret_given, flags);
-    *ret_reason = result == -EBUSY    ? "the range is part of an open region"
+    *ret_reason = result == -EBUSY ? "the range is part of an open region"
+                  : !description_holds((uint64_t)offset, len)
+                      ? "the range ends at 4 EiB (2^62 bytes) or beyond"
                   : result == -EINVAL ? "not a regular file that is open for reading and writing"
                   : result == -EACCES
                       ? "the file cannot be opened for writing a second time: open the "

@@ -199,7 +199,7 @@ int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, bool held,
 {
     struct stat st = {0};
     struct statfs fs;
-    if (offset >= DESCRIPTION_LOCK_SHIFT || len > DESCRIPTION_LOCK_SHIFT - 1 - offset)
+    if (!description_holds(offset, len))
         return -EINVAL;
     File *f = calloc(1, sizeof *f);
     if (!f)

@@ -132,7 +132,7 @@ static int open_and_enter(Backing *b, int fd)
 
 int backing_open(int fd, uint64_t offset, uint64_t len, bool read_only, Backing **ret)
 {
-    if (offset >= DESCRIPTION_LOCK_SHIFT || len > DESCRIPTION_LOCK_SHIFT - 1 - offset)
+    if (!description_holds(offset, len))
         return -EINVAL;
     struct timespec now;
     Backing *b = calloc(1, sizeof *b);

@@ -18,8 +18,9 @@ static const char *const names[] = {
 
 static const Reason reasons[] = {
     {NAME_COPEN, EINVAL,
-     "a length below 1, an offset below 0, an unknown flag, or no regular file that is open for "
-     "reading and writing (with DODO_RDONLY: for reading): correct the call"},
+     "a length below 1, an offset below 0, an end at 2^62 or beyond, an unknown flag, or no "
+     "regular file that is open for reading and writing (with DODO_RDONLY: for reading): correct "
+     "the call"},
     {NAME_COPEN, EBUSY,
      "the range is part of an open region, in this process or another: close that one first"},
     {NAME_COPEN, EACCES,

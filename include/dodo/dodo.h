@@ -81,7 +81,8 @@ enum {
  *                  less than a refraction period ago (then at once, without traffic): use the
  *                  file itself, try again later
  *          EINVAL  @fd is no open descriptor, not open for reading and writing, or not a regular
- *                  file; @len < 1; @offset < 0; @offset + @len overflows: fix the call
+ *                  file; @len < 1; @offset < 0; @offset + @len is 2^62 or more: correct
+ *                  the call
  *          EBUSY   the range is part of an open region already, here or in another process of
  *                  this host: close that one first
  *          EACCES  the library cannot open the file for writing a second time (no /proc, or a

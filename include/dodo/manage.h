@@ -78,7 +78,8 @@ enum {
  * Returns: a region descriptor >= 0 for the other calls of this header (not for libdodo's); -1 with
  *          errno set. Reads no file data.
  * Errors:  EINVAL  @fd is no open descriptor, not open for reading and writing, or not a regular
- *                  file; @len < 1; @offset < 0; @offset + @len overflows: fix the call
+ *                  file; @len < 1; @offset < 0; @offset + @len is 2^62 or more: correct
+ *                  the call
  *          EBUSY   the range is part of an open region already, of the cache or of dodo_mopen(),
  *                  here or in another process of this host: close that one first
  *          ENOMEM  this process has no memory for the region's record: close some

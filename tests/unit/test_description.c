@@ -141,6 +141,16 @@ CASE(description__of_what_is_no_file_any_more)
     assert_int_equal(close(ends[1]), 0);
 }
 
+/* It may be of a file that the program may not read. */
+CASE(description__of_a_path_alone)
+{
+    begin(O_RDWR); /* O_PATH makes none */
+    end(-1);
+    begin(O_PATH);
+    assert_int_equal(describe(0, 0), -EINVAL);
+    end(-1);
+}
+
 CASE(description__is_shared_without_proc)
 {
     begin(O_RDWR);
