@@ -63,6 +63,9 @@ void manager_quota(Manager *m, uint64_t client_bytes, uint64_t client_regions);
  * stands by. All that it knew is forgotten but for its events, all sessions of @endpoint end, and
  * their peers hear of it if it was active. Its sink is used, and closed() of @endpoint. */
 void manager_duty(Manager *m, Endpoint *endpoint, uint64_t number, uint64_t now_ns);
+/* It ends, or stands by: those with a session ask another manager at once, or this one as
+ * soon as it has started again, and not only when it finds out. Its sink is used. */
+void manager_say_goodbye(Manager *m, Endpoint *endpoint);
 uint64_t manager_number(const Manager *m);
 void manager_session_closed(Manager *m, Session *session);
 /* Somebody at @from, who is none of the cluster, sent what was refused; @why: in plain words. */

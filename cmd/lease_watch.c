@@ -78,8 +78,12 @@ uint64_t cmd_lease_due(const Cmd *cmd)
 
 void cmd_end_lease(Cmd *cmd)
 {
-    if (lease_ended(&cmd->lease, os_now_ns()) == LEASE_LOST)
+    if (lease_ended(&cmd->lease, os_now_ns()) == LEASE_LOST) {
         follow_duty(cmd, os_now_ns());
+        return;
+    }
+    manager_say_goodbye(cmd->manager, cmd->port.endpoint);
+    port_flush(&cmd->port);
 }
 
 int cmd_lease_watch(Cmd *cmd)

@@ -55,8 +55,8 @@ static void on_expire(void *ctx, uint64_t now_ns)
     cmd_log_cluster(cmd, now_ns);
 }
 
-/* Soft state: there is nothing to save. Peers that have another manager to ask learn that they
- * must. */
+/* Soft state: there is nothing to save. Peers learn that they must ask another manager, or this one
+ * when it has started again. */
 void cmd_end(void *ctx)
 {
     Cmd *cmd = ctx;

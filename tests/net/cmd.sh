@@ -28,3 +28,16 @@ must "the manager is back" status_is client "s['regions'] == 8 and s['clients'] 
 loader_end
 must "the regions are given back" status_is client \
   "s['regions'] == 0 and all(h['free_bytes'] == h['pool_bytes'] for h in s['hosts'])"
+
+# It ends in order: hosts learn that, and join the next one long before their next beat.
+sed -i -e 's/^beat = .*/beat = 10min/' -e 's/^\(manager_dead\|host_dead\|grace\) = .*/\1 = 1h/' "$work/dodo.conf"
+for i in 1 2 3; do proc_kill "imd$i"; done
+proc_signal cmd TERM
+proc_wait cmd || true
+manager_up
+imd_up 1
+must "the host has joined" imd_idle 1
+proc_signal cmd TERM
+proc_wait cmd || true
+manager_up
+must "the host has joined again" imd_idle 1

@@ -240,6 +240,12 @@ void cmd_crash(CmdNode *n)
         return;
     story(n->world, "%s crashes", n->name);
     cover(n->world, COVER_CMD_CRASHED);
+    if (n->life % 2 && !n->paused) { /* or it ends in order */
+        SimHeap *was = sim_heap_enter(&n->heap);
+        manager_say_goodbye(n->manager, n->port.endpoint);
+        port_flush(&n->port);
+        sim_heap_enter(was);
+    }
     cmd_gone(n);
 }
 
