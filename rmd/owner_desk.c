@@ -40,17 +40,41 @@ static void load(OwnerDesk *d)
         log_event(LOG_LEVEL_WARN, "owner_file_not_read", "error=\"%s\"", failure->message);
 }
 
-/* @flags: whether the disk is waited for. */
-static void save(OwnerDesk *d, uint64_t now_ns, GFileSetContentsFlags flags)
+/* @waits: for the disk. */
+static bool write_record(const OwnerDesk *d, const char *path, bool waits, GError **failure)
 {
+    static const GFileSetContentsFlags sure =
+        G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE;
     g_autofree char *text = g_malloc(OWNER_RECORD_TEXT_MAX);
+    const size_t len = owner_record_write(&d->record, real_s(), text, OWNER_RECORD_TEXT_MAX);
+    return g_file_set_contents_full(path, text, (gssize)len,
+                                    waits ? sure : G_FILE_SET_CONTENTS_NONE, 0600, failure);
+}
+
+/* Another file takes the name when it is whole. GLib sees to that only where the disk is waited
+ * for. */
+static bool replace_file(const OwnerDesk *d, bool waits, GError **failure)
+{
+    if (waits)
+        return write_record(d, d->file, true, failure);
+    g_autofree char *next = g_strconcat(d->file, ".new", NULL);
+    if (!write_record(d, next, false, failure))
+        return false;
+    if (rename(next, d->file) == 0)
+        return true;
+    g_set_error(failure, G_FILE_ERROR, (gint)g_file_error_from_errno(errno), "%s: %s", d->file,
+                strerror(errno));
+    return false;
+}
+
+/* @waits: for the disk; while users pause nothing is lent, and nobody minds. */
+static void save(OwnerDesk *d, uint64_t now_ns, bool waits)
+{
     g_autoptr(GError) failure = NULL;
     d->turn.saved_ns = now_ns;
     if (!d->file || !d->unsaved)
         return;
-    const size_t len = owner_record_write(&d->record, real_s(), text, OWNER_RECORD_TEXT_MAX);
-    /* Another file takes the name when it is whole. */
-    const bool good = g_file_set_contents_full(d->file, text, (gssize)len, flags, 0600, &failure);
+    const bool good = replace_file(d, waits || d->record.pauses_count > 0, &failure);
     if (!good && !d->lost)
         log_event(LOG_LEVEL_WARN, "owner_file_not_written",
                   "error=\"%s\" fix=\"see [rmd] owner_file\"", failure->message);
@@ -127,7 +151,7 @@ void owner_desk_open(OwnerDesk *d, const RmdOptions *o)
 
 void owner_desk_close(OwnerDesk *d)
 {
-    save(d, os_now_ns(), G_FILE_SET_CONTENTS_CONSISTENT);
+    save(d, os_now_ns(), true);
     if (d->socket_path) {
         (void)unlink(d->socket_path);
         (void)close(d->fd);
@@ -226,7 +250,7 @@ static const char *carry_out(OwnerDesk *d, Monitor *m, uid_t uid, const char *as
     if (changes) {
         tell_monitor(d, m); /* the memory comes back before a disk is waited for */
         d->unsaved = true;
-        save(d, os_now_ns(), G_FILE_SET_CONTENTS_CONSISTENT);
+        save(d, os_now_ns(), true);
     }
     return error;
 }
@@ -308,5 +332,5 @@ void owner_desk_step(OwnerDesk *d, Monitor *m)
         d->unsaved = true;
     }
     if (due & OWNER_SAVES)
-        save(d, now_ns, G_FILE_SET_CONTENTS_NONE); /* the host is looked at meanwhile */
+        save(d, now_ns, false); /* the host is looked at meanwhile */
 }

@@ -3,6 +3,7 @@
 #include "rmd/owner_desk.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -309,6 +310,24 @@ CASE(pause__without_its_file)
     assert_kept("\nkept yes\n");
     assert_int_equal(unlink(options.owner_file), 0);
     assert_int_equal(rmdir(path), 0);
+}
+
+/* A crash while it is written leaves the one before, whose pauses count. */
+CASE(file__is_another_one_when_it_is_whole)
+{
+    static const char *const questions[] = {"pause 600", "resume"};
+    for (size_t i = 0; i < G_N_ELEMENTS(questions); i++) {
+        struct stat before, after;
+        assert_answer(questions[i], "dodo-owner 1 ok");
+        int held = open(file_path, O_RDONLY | O_CLOEXEC); /* its number stays in use */
+        assert_int_equal(fstat(held, &before), 0);
+        desk.turn.saved_ns -= 16 * 60 * NS_PER_S;
+        desk.turn.noted_ns -= NS_PER_S;
+        owner_desk_step(&desk, monitor);
+        assert_int_equal(stat(file_path, &after), 0);
+        (void)close(held);
+        assert_true(before.st_ino != after.st_ino);
+    }
 }
 
 /* A damaged file is as none. */
