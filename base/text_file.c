@@ -40,16 +40,26 @@ static int refuse(const char *path, int r, char *error, size_t error_cap, const 
     return r;
 }
 
+static int stat_regular(const char *path, int fd, struct stat *ret, char *error, size_t error_cap)
+{
+    if (fstat(fd, ret) != 0)
+        return text_file_fail(path, -errno, error, error_cap);
+    return S_ISREG(ret->st_mode) ? 0 : say(path, -EINVAL, error, error_cap, "not a regular file");
+}
+
+int text_file_regular(const char *path, int fd, char *error, size_t error_cap)
+{
+    struct stat st;
+    return stat_regular(path, fd, &st, error, error_cap);
+}
+
 int text_file_private(const char *path, int fd, char *error, size_t error_cap)
 {
     struct stat st;
+    int r = stat_regular(path, fd, &st, error, error_cap);
 
-    if (fstat(fd, &st) != 0)
-        return text_file_fail(path, -errno, error, error_cap);
-    if (!S_ISREG(st.st_mode)) {
-        (void)snprintf(error, error_cap, "%s: not a regular file", path);
-        return -EINVAL;
-    }
+    if (r < 0)
+        return r;
     if (st.st_mode & S_IRWXO)
         return refuse(path, -EACCES, error, error_cap,
                       st.st_mode & S_IROTH ? "readable by others; run chmod o-rwx"

@@ -19,6 +19,8 @@ int text_file_read(const char *path, TextFileCheck check, TextFile *ret, char *e
                    size_t error_cap);
 void text_file_wipe(TextFile *t);
 
+/* A check: a regular file. */
+int text_file_regular(const char *path, int fd, char *error, size_t error_cap);
 /* A check of a secret: a regular file of root's or this user's, which no others can use and its
  * group cannot change. */
 int text_file_private(const char *path, int fd, char *error, size_t error_cap);

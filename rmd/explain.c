@@ -159,6 +159,8 @@ static const char *plain(enum Cause cause)
         [CAUSE_ENDING] = "the last imd has not ended yet",
         [CAUSE_LEAVING] = "rmd ends",
         [CAUSE_WATCH_ONLY] = "rmd only watches",
+        [CAUSE_PAUSES_UNKNOWN] =
+            "who has paused the lending is not known: its file could not be read",
     };
     return (unsigned)cause < sizeof texts / sizeof *texts ? texts[cause] : NULL;
 }
@@ -353,6 +355,11 @@ static void add_wait(Text *t, const char *what, uint64_t until_ns, uint64_t now_
 static void add_events(Text *t, const Monitor *m, enum Cause cause, uint64_t now_ns)
 {
     char ago[WORD_MAX];
+    if (m->pauses_unknown) {
+        mark(t, false, cause == CAUSE_PAUSES_UNKNOWN);
+        add(t,
+            "users of the host allow it: not known, the file of their pauses could not be read\n");
+    }
     if (m->paused_until_ns == TIME_NEVER) {
         mark(t, false, cause == CAUSE_PAUSED);
         add(t, "users of the host allow it: one does not\n");

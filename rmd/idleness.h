@@ -34,12 +34,13 @@ enum Cause {
     CAUSE_CALM,  /* reclaimed, or begun, less than idle_after ago */
     CAUSE_PRESSURE_PAUSE,
     CAUSE_CRASH_PAUSE,
-    CAUSE_NOT_READY,  /* imd was not ready by its deadline */
-    CAUSE_NOT_GIVEN,  /* it has not given back what it had to */
-    CAUSE_ENDING,     /* the last imd is not gone yet */
-    CAUSE_LEAVING,    /* rmd ends */
-    CAUSE_WATCH_ONLY, /* rmd lends nothing */
-    CAUSE_PAUSED,     /* a user of the host wants it so */
+    CAUSE_NOT_READY,      /* imd was not ready by its deadline */
+    CAUSE_NOT_GIVEN,      /* it has not given back what it had to */
+    CAUSE_ENDING,         /* the last imd is not gone yet */
+    CAUSE_LEAVING,        /* rmd ends */
+    CAUSE_WATCH_ONLY,     /* rmd lends nothing */
+    CAUSE_PAUSED,         /* a user of the host wants it so */
+    CAUSE_PAUSES_UNKNOWN, /* or may have wanted it so */
 };
 
 typedef struct Idleness {

@@ -176,13 +176,22 @@ static void tick(Monitor *m, uint64_t now_ns)
         start_over(m, CAUSE_GAP, now_ns);
 }
 
+/* What users of the host want. */
+static enum Cause users_forbid(const Monitor *m, uint64_t now_ns)
+{
+    return m->pauses_unknown             ? CAUSE_PAUSES_UNKNOWN
+           : now_ns < m->paused_until_ns ? CAUSE_PAUSED
+                                         : CAUSE_NONE;
+}
+
 /* What ends a lending, and lets none begin. */
 static enum Cause must_not_lend(const Monitor *m, uint64_t now_ns)
 {
+    const enum Cause users = users_forbid(m, now_ns);
     if (m->leaving && GUARD(LEAVE))
         return CAUSE_LEAVING;
-    if (now_ns < m->paused_until_ns)
-        return CAUSE_PAUSED;
+    if (users != CAUSE_NONE)
+        return users;
     return m->sleeps && GUARD(SLEEP) ? CAUSE_SLEEP : CAUSE_NONE;
 }
 
@@ -323,16 +332,29 @@ static void judge(Monitor *m, Facts *facts)
     m->idleness.reclaim = reclaim_now;
 }
 
-void monitor_pause(Monitor *m, uint64_t until_ns, uint64_t now_ns)
+static void heed_users(Monitor *m, uint64_t until_ns, bool unknown, uint64_t now_ns)
 {
-    const bool was = now_ns < m->paused_until_ns, is = now_ns < until_ns;
+    const enum Cause was = users_forbid(m, now_ns);
     tick(m, now_ns);
     m->paused_until_ns = until_ns;
-    if (!monitor_lends(m) && (is || m->cause == CAUSE_PAUSED))
-        m->cause = is ? CAUSE_PAUSED : monitor_forbids(m, now_ns);
+    m->pauses_unknown = unknown;
+    const enum Cause is = users_forbid(m, now_ns);
+    const bool held = m->cause == CAUSE_PAUSED || m->cause == CAUSE_PAUSES_UNKNOWN;
+    if (!monitor_lends(m) && (is != CAUSE_NONE || held))
+        m->cause = is != CAUSE_NONE ? is : monitor_forbids(m, now_ns);
     settle(m, now_ns);
     if (was != is)
         changed(m);
+}
+
+void monitor_pause(Monitor *m, uint64_t until_ns, uint64_t now_ns)
+{
+    heed_users(m, until_ns, m->pauses_unknown, now_ns);
+}
+
+void monitor_pauses_unknown(Monitor *m, bool unknown, uint64_t now_ns)
+{
+    heed_users(m, m->paused_until_ns, unknown, now_ns);
 }
 
 void monitor_look(Monitor *m, const Look *look, uint64_t now_ns)

@@ -98,6 +98,8 @@ Monitor *monitor_free(Monitor *m); /* NULL is fine; returns NULL */
 /* A user of the host lets nothing be lent before then; 0: no more so; TIME_NEVER: without an end.
  */
 void monitor_pause(Monitor *m, uint64_t until_ns, uint64_t now_ns);
+/* Whether users want that is not known any more: nothing is lent while it is so. */
+void monitor_pauses_unknown(Monitor *m, bool unknown, uint64_t now_ns);
 void monitor_look(Monitor *m, const Look *look, uint64_t now_ns);
 /* @held_bytes: what imd has of the host's memory now. @state NULL: it could not be read. Wanted
  * whenever monitor_memory_due_ns() has come. */

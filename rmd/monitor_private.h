@@ -42,6 +42,7 @@ struct Monitor {
     uint64_t calm_until_ns;
     Pause crash, pressure;
     uint64_t paused_until_ns; /* by a user; 0: not */
+    bool pauses_unknown;      /* users may have paused it */
     bool leaving;
     bool sleeps;              /* the host is about to */
     enum Cause cause;         /* why not lent, as decided last */

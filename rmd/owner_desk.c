@@ -2,6 +2,7 @@
 #include "rmd/owner_desk.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,9 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/lines.h"
 #include "base/num.h"
 #include "base/os.h"
 #include "base/parse.h"
+#include "base/printable.h"
+#include "base/text_file.h"
 #include "daemon/log.h"
 
 enum { ASKS_AT_ONCE = 16 };
@@ -26,19 +31,6 @@ static uint64_t real_s(void)
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
-
-static void load(OwnerDesk *d)
-{
-    g_autofree char *text = NULL;
-    g_autoptr(GError) failure = NULL;
-    gsize len;
-    if (!d->file)
-        return;
-    if (g_file_get_contents(d->file, &text, &len, &failure))
-        owner_record_read(&d->record, text, real_s());
-    else if (!g_error_matches(failure, G_FILE_ERROR, G_FILE_ERROR_NOENT))
-        log_event(LOG_LEVEL_WARN, "owner_file_not_read", "error=\"%s\"", failure->message);
-}
 
 /* @waits: for the disk. */
 static bool write_record(const OwnerDesk *d, const char *path, bool waits, GError **failure)
@@ -74,12 +66,60 @@ static void save(OwnerDesk *d, uint64_t now_ns, bool waits)
     d->turn.saved_ns = now_ns;
     if (!d->file || !d->unsaved)
         return;
-    const bool good = replace_file(d, waits || d->record.pauses_count > 0, &failure);
+    const bool good =
+        replace_file(d, waits || d->record.pauses_count > 0 || d->record.unknown, &failure);
     if (!good && !d->lost)
         log_event(LOG_LEVEL_WARN, "owner_file_not_written",
                   "error=\"%s\" fix=\"see [rmd] owner_file\"", failure->message);
     d->lost = !good;
     d->unsaved = !good;
+}
+
+/* 0; -ENOENT: there is none; -errno with @error. */
+static int read_record(OwnerDesk *d, char error[CONFIG_ERROR_MAX])
+{
+    CLEANUP(text_file_wipe) TextFile file = {.len = 0};
+    char name[LINES_NAME_MAX];
+    int res = text_file_read(d->file, text_file_regular, &file, error, CONFIG_ERROR_MAX);
+    if (res < 0)
+        return res;
+    g_autofree char *text = g_strndup(file.bytes, file.len);
+    if (owner_record_read(&d->record, text, real_s()) && strlen(text) == file.len)
+        return 0;
+    (void)snprintf(error, CONFIG_ERROR_MAX, "%s: it is damaged",
+                   printable_path(d->file, name, sizeof name));
+    return -EBADMSG;
+}
+
+/* The file stays under the name of @aside, and one that says so is in its place: at no time there
+ * is none. What is no regular file stays where it is. */
+static bool put_aside(const OwnerDesk *d, const char *aside)
+{
+    struct stat st;
+    if (lstat(d->file, &st) != 0 || !S_ISREG(st.st_mode) || !write_record(d, aside, true, NULL))
+        return false;
+    if (renameat2(AT_FDCWD, aside, AT_FDCWD, d->file, RENAME_EXCHANGE) == 0)
+        return true;
+    (void)unlink(aside);
+    return false;
+}
+
+/* Users may have paused in it. */
+static void load(OwnerDesk *d)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    const int res = d->file ? read_record(d, error) : 0;
+    if (res == 0 || res == -ENOENT)
+        return;
+    g_autofree char *aside = g_strconcat(d->file, ".damaged", NULL);
+    d->record.unknown = true;
+    const bool put = put_aside(d, aside);
+    log_event(LOG_LEVEL_WARN, "owner_file_not_read",
+              "error=\"%s\" does=\"nothing is lent\" kept=%s fix=\"%sask who had paused the "
+              "lending, then run dodo owner --resume --all, as root\"",
+              error, put ? aside : d->file, put ? "" : "move it away, or see [rmd] owner_file; ");
+    if (!put)
+        g_clear_pointer(&d->file, g_free); /* it is not written over */
 }
 
 /* ---- the socket ------------------------------------------------------------------------------ */
@@ -183,6 +223,7 @@ static void tell_monitor(const OwnerDesk *d, Monitor *m)
                   : until_s == OWNER_FOREVER ? TIME_NEVER
                                              : time_add(now_ns, left_s * NS_PER_S),
                   now_ns);
+    monitor_pauses_unknown(m, d->record.unknown, now_ns);
 }
 
 static const char *pause_for(OwnerDesk *d, uid_t uid, const char *time)

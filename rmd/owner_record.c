@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/num.h"
 #include "base/time.h"
 
@@ -57,6 +58,7 @@ bool owner_record_resume(OwnerRecord *r, uint32_t uid, uint64_t now_s)
 void owner_record_resume_all(OwnerRecord *r)
 {
     r->pauses_count = 0;
+    r->unknown = false;
 }
 
 uint64_t owner_record_paused_until(const OwnerRecord *r, uint64_t now_s)
@@ -157,6 +159,10 @@ __attribute__((format(printf, 2, 3))) static void add(Out *o, const char *format
 size_t owner_record_write(const OwnerRecord *r, uint64_t now_s, char *buf, size_t cap)
 {
     Out o = {.buf = buf, .cap = cap};
+    unsigned left = 0;
+    for (unsigned i = 0; i < r->pauses_count; i++)
+        left += r->pauses[i].until_s > now_s;
+    add(&o, "pauses %u\n%s", left, r->unknown ? "unknown\n" : "");
     for (unsigned i = 0; i < r->pauses_count; i++) {
         const OwnerPause *p = &r->pauses[i];
         if (p->until_s == OWNER_FOREVER)
@@ -194,42 +200,76 @@ static bool read_number(const char **at, uint64_t *ret)
     return true;
 }
 
-static void read_pause(OwnerRecord *r, const char *at, uint64_t now_s)
+static bool read_pause(OwnerRecord *r, const char *at, uint64_t now_s)
 {
     uint64_t uid, until = OWNER_FOREVER;
     if (!read_number(&at, &uid) || uid > UINT32_MAX)
-        return;
+        return false;
     if (strcmp(at, " forever") != 0 && (!read_number(&at, &until) || *at))
-        return;
-    (void)owner_record_pause(r, (uint32_t)uid, until, now_s);
+        return false;
+    return owner_record_pause(r, (uint32_t)uid, until, now_s) == 0;
 }
 
-static void read_hour(OwnerRecord *r, const char *at, uint64_t now_s)
+/* Another version's hour may have more reasons, or less. */
+static bool read_hour(OwnerRecord *r, const char *at, uint64_t now_s)
 {
+    uint64_t v[2 + MONITOR_WHY_MAX] = {0}, sum = 0, more;
+    unsigned n = 0;
     OwnerHour h = {.hour = 0};
-    uint64_t sum = 0;
-    bool good = read_number(&at, &h.hour) && read_number(&at, &h.mib_ms);
-    for (unsigned i = 0; good && i < MONITOR_WHY_MAX; i++) {
-        good = read_number(&at, &h.ms[i]) && h.ms[i] <= HOUR_MS;
-        sum += h.ms[i];
+    while (*at) {
+        if (!read_number(&at, n < ARRAY_SIZE(v) ? &v[n] : &more))
+            return false;
+        n++;
     }
-    if (good && !*at && sum <= HOUR_MS && h.mib_ms <= MIB_MS_MAX && is_of_the_week(h.hour, now_s))
+    bool good = n == ARRAY_SIZE(v) && v[1] <= MIB_MS_MAX && is_of_the_week(v[0], now_s);
+    for (unsigned i = 0; i < MONITOR_WHY_MAX; i++) {
+        good = good && v[2 + i] <= HOUR_MS;
+        h.ms[i] = v[2 + i];
+        sum += good ? h.ms[i] : 0;
+    }
+    h.hour = v[0];
+    h.mib_ms = v[1];
+    if (good && sum <= HOUR_MS)
         r->hours[h.hour % OWNER_HOURS] = h;
+    return true;
 }
 
-void owner_record_read(OwnerRecord *r, const char *text, uint64_t now_s)
+/* How many pauses the text has, and how many it says that it has. */
+typedef struct PauseCount {
+    uint64_t read, said; /* said: UINT64_MAX: it does not say */
+} PauseCount;
+
+static bool read_line(OwnerRecord *r, const char *line, uint64_t now_s, PauseCount *count)
+{
+    if (strncmp(line, "pause ", 6) == 0) {
+        count->read++;
+        return read_pause(r, line + 5, now_s);
+    }
+    if (strncmp(line, "hour ", 5) == 0)
+        return read_hour(r, line + 4, now_s);
+    if (strncmp(line, "pauses ", 7) == 0) {
+        line += 6;
+        return read_number(&line, &count->said) && !*line;
+    }
+    const bool unknown = strcmp(line, "unknown") == 0;
+    r->unknown |= unknown;
+    return unknown;
+}
+
+bool owner_record_read(OwnerRecord *r, const char *text, uint64_t now_s)
 {
     char line[LINE_MAX_BYTES];
+    PauseCount count = {.said = UINT64_MAX};
+    bool good = *text != '\0';
     *r = (OwnerRecord){.pauses_count = 0};
     for (size_t len; *text; text += len + (text[len] == '\n')) {
         len = strcspn(text, "\n");
+        good = good && text[len] == '\n' && len < sizeof line;
         if (len >= sizeof line)
             continue;
         memcpy(line, text, len);
         line[len] = '\0';
-        if (strncmp(line, "pause", 5) == 0)
-            read_pause(r, line + 5, now_s);
-        else if (strncmp(line, "hour", 4) == 0)
-            read_hour(r, line + 4, now_s);
+        good = read_line(r, line, now_s, &count) && good;
     }
+    return good && (count.said == UINT64_MAX || count.said == count.read);
 }

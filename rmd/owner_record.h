@@ -33,6 +33,7 @@ typedef struct OwnerHour {
 typedef struct OwnerRecord {
     unsigned pauses_count;
     OwnerPause pauses[OWNER_PAUSES_MAX];
+    bool unknown; /* users may have paused it, and nobody knows any more: until all resume */
     OwnerHour hours[OWNER_HOURS]; /* that of hour H is at H % OWNER_HOURS */
     uint64_t clock_s;             /* as owner_record_clock() had it last; 0: it is not known */
 } OwnerRecord;                    /* zeros: nothing */
@@ -41,6 +42,7 @@ typedef struct OwnerRecord {
 int owner_record_pause(OwnerRecord *r, uint32_t uid, uint64_t until_s, uint64_t now_s);
 /* Ends the pause of @uid. False: there was none. */
 bool owner_record_resume(OwnerRecord *r, uint32_t uid, uint64_t now_s);
+/* No pause is left, nor any that is not known. */
 void owner_record_resume_all(OwnerRecord *r);
 /* The end of the last pause; 0: there is none. */
 uint64_t owner_record_paused_until(const OwnerRecord *r, uint64_t now_s);
@@ -68,7 +70,8 @@ unsigned owner_turn(OwnerTurn *t, uint64_t gap_ns, uint64_t now_ns, uint64_t *re
 /* As text, lines: what is over is left out. The length, below @cap; @cap of OWNER_RECORD_TEXT_MAX
  * is enough. */
 size_t owner_record_write(const OwnerRecord *r, uint64_t now_s, char *buf, size_t cap);
-/* Lines of another kind are left out, and so is what is over or to come. */
-void owner_record_read(OwnerRecord *r, const char *text, uint64_t now_s);
+/* Lines of another kind are left out, and so is what is over or to come. False: it is not, or not
+ * all, of what owner_record_write() wrote; a pause may be missing. */
+bool owner_record_read(OwnerRecord *r, const char *text, uint64_t now_s);
 
 #endif

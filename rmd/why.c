@@ -18,6 +18,7 @@ static enum MonitorWhy why_of(enum Cause cause)
     case CAUSE_PRESSURE_PAUSE:
         return MONITOR_WHY_MEMORY;
     case CAUSE_PAUSED:
+    case CAUSE_PAUSES_UNKNOWN:
         return MONITOR_WHY_PAUSED;
     case CAUSE_RECLAIM:
     case CAUSE_RECLAIM_FAILED:

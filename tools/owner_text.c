@@ -60,7 +60,7 @@ bool owner_answer_read(OwnerAnswer *a, const char *text, uint64_t now_s)
         return false;
     /* An older rmd does not say it. */
     a->forgets = find_line(text, "kept ", kept, sizeof kept) && strcmp(kept, "no") == 0;
-    owner_record_read(&a->record, text, now_s);
+    (void)owner_record_read(&a->record, text, now_s);
     return true;
 }
 
@@ -103,6 +103,9 @@ static void print_pauses(const OwnerAnswer *a, OwnerNameFn *name, GString *out)
         else
             g_string_append_printf(out, "%s has paused it until %s.\n", who, until);
     }
+    if (a->record.unknown)
+        g_string_append(out, "Others may have paused it: ask them, then root allows it again with "
+                             "dodo owner --resume --all.\n");
     if (a->record.pauses_count > 0 && a->forgets)
         g_string_append(out, "That ends when rmd does, which cannot write it down: see its log, "
                              "and [rmd] owner_file.\n");
@@ -206,7 +209,8 @@ void owner_text_json(const OwnerAnswer *a, uint64_t now_s, OwnerNameFn *name, GS
         out, ",\"lendable_bytes\":%" PRIu64 ",\"used_bytes\":%" PRIu64 ",\"pauses\":[",
         a->lendable_bytes, a->used_bytes);
     json_pauses(a, name, out);
-    g_string_append_printf(out, "],\"pauses_kept\":%s,\"hours\":[", a->forgets ? "false" : "true");
+    g_string_append_printf(out, "],\"pauses_kept\":%s,\"pauses_known\":%s,\"hours\":[",
+                           a->forgets ? "false" : "true", a->record.unknown ? "false" : "true");
     for (uint64_t hour = now_s / 3600 - OWNER_HOURS + 1; hour <= now_s / 3600; hour++) {
         const OwnerHour *h = owner_record_hour(&a->record, hour, now_s);
         if (!h)

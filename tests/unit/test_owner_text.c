@@ -71,6 +71,19 @@ TEST(pauses__that_end_with_rmd)
                   "anna has paused it until Mon 16:30.\n");
 }
 
+/* Their file was damaged. */
+TEST(pauses__that_nobody_knows)
+{
+    g_autoptr(GString) out = g_string_new(NULL);
+    answer(BUSY "pauses 1\nunknown\npause 1000 1764001800\n");
+    assert_prints("This host lends nothing: the load is 2.00.\n"
+                  "anna has paused it until Mon 16:30.\n"
+                  "Others may have paused it: ask them, then root allows it again with dodo owner "
+                  "--resume --all.\n");
+    owner_text_json(&a, NOW, name_of, out);
+    assert_non_null(strstr(out->str, "\"pauses_known\":false"));
+}
+
 TEST(week__is_by_days)
 {
     char text[1024];
@@ -120,7 +133,8 @@ TEST(json__has_all_of_it)
     assert_string_equal(
         out->str, "{\"state\":\"busy\",\"reason\":\"the load is 2.00\",\"lendable_bytes\":1,"
                   "\"used_bytes\":0,\"pauses\":[{\"uid\":1000,\"user\":\"anna\",\"until\":null}],"
-                  "\"pauses_kept\":false,\"hours\":[{\"time\":1764000000,\"lent_bytes\":2145386496,"
+                  "\"pauses_kept\":false,\"pauses_known\":true,\"hours\":[{\"time\":1764000000,"
+                  "\"lent_bytes\":2145386496,"
                   "\"lent_s\":2.001,"
                   "\"console_s\":0.005,\"load_s\":0.000,\"memory_s\":0.000,\"paused_s\":0.000,"
                   "\"rules_s\":0.000,\"other_s\":0.000}]}\n");

@@ -52,6 +52,26 @@ CASE(a_pause_without_an_end_is_ended_by_a_word)
     assert_int_equal(h.starts, 2);
 }
 
+/* What users want is not known: that counts as a pause. */
+CASE(pauses_that_nobody_knows_let_nothing_be_lent)
+{
+    lend(&usual);
+    monitor_pauses_unknown(h.monitor, true, h.now_ns);
+    assert_int_equal(h.terminates, 1);
+    assert_string_equal(reason(),
+                        "who has paused the lending is not known: its file could not be read");
+    assert_int_equal(monitor_why(h.monitor), MONITOR_WHY_PAUSED);
+    ended();
+    monitor_pause(h.monitor, h.now_ns + MINUTE, h.now_ns);
+    pass(60 * MINUTE);
+    assert_int_equal(h.starts, 1);
+    monitor_pause(h.monitor, h.now_ns + MINUTE, h.now_ns);
+    monitor_pauses_unknown(h.monitor, false, h.now_ns);
+    assert_string_equal(reason(), "a user of the host has paused the lending, 60s to wait");
+    pass(MINUTE + 2 * NS_PER_S);
+    assert_int_equal(h.starts, 2);
+}
+
 CASE(a_pause_before_the_first_look_lets_nothing_begin)
 {
     begin(&usual);

@@ -330,14 +330,75 @@ CASE(file__is_another_one_when_it_is_whole)
     }
 }
 
-/* A damaged file is as none. */
-CASE(file__of_anything)
+static bool lends_unless_unknown(void)
+{
+    return !strstr(reason(), "not known: its file could not be read");
+}
+
+/* What users have asked for may be in it. It stays, under another name. */
+CASE(file__that_is_damaged_lets_nothing_be_lent)
+{
+    static const char *const texts[] = {
+        "", "pause 0 forev", "pause 1000 forever", "rubbish\n", "pauses 1\n", "hour 1 x\n",
+    };
+    char aside[sizeof file_path + 16], path[256];
+    (void)snprintf(aside, sizeof aside, "%s.damaged", file_path);
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        g_autofree char *kept = NULL;
+        end();
+        tmpdir_text(&dir, "file", texts[i]);
+        begin();
+        if (lends_unless_unknown())
+            fail_msg("lent: %s", texts[i]);
+        assert_true(g_file_get_contents(aside, &kept, NULL, NULL));
+        assert_string_equal(kept, texts[i]);
+        assert_kept("\nkept yes\n");
+        assert_kept("\nunknown\n");
+        end();
+        begin(); /* it is not forgotten */
+        assert_answer("pause 600", "dodo-owner 1 ok");
+        assert_answer("allow", "dodo-owner 1 ok"); /* ends root's own pause, and no more */
+        assert_false(lends_unless_unknown());
+        assert_answer("resume all", "dodo-owner 1 ok");
+        assert_true(lends_unless_unknown());
+        end();
+        begin();
+        assert_true(lends_unless_unknown());
+    }
+    assert_int_equal(unlink(tmpdir_path(&dir, "file.damaged", path)), 0);
+}
+
+CASE(file__with_a_zero_in_it_is_damaged)
 {
     end();
-    tmpdir_text(&dir, "file", "rubbish\npause\nhour 1 2 3\n");
+    assert_true(g_file_set_contents(file_path, "pauses 0\n\0\n", 11, NULL));
     begin();
-    assert_answer("status", "dodo-owner 1 ok");
-    assert_int_equal(paused_until(), 0);
+    assert_false(lends_unless_unknown());
+}
+
+/* Nothing is waited for, and nothing that is no file is moved or replaced. */
+CASE(file__that_is_none)
+{
+    struct stat st;
+    end();
+    assert_int_equal(mkfifo(file_path, 0600), 0);
+    begin();
+    assert_false(lends_unless_unknown());
+    assert_kept("\nkept no\n");
+    assert_answer("pause 600", "dodo-owner 1 ok");
+    end();
+    assert_int_equal(lstat(file_path, &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    assert_int_equal(unlink(file_path), 0);
+    assert_int_equal(symlink("/dev/zero", file_path), 0);
+    begin();
+    assert_false(lends_unless_unknown());
+    end();
+    assert_int_equal(lstat(file_path, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(unlink(file_path), 0);
+    begin();
+    assert_true(lends_unless_unknown());
 }
 
 CASE(directories__of_the_unit)

@@ -134,13 +134,61 @@ CASE(text__comes_back_as_it_was)
         for (unsigned why = 0; why < MONITOR_WHY_MAX; why++)
             owner_record_note(&r, NOW - 3600 * i, 400000 + why, (enum MonitorWhy)why, 1ull << 44);
     OwnerRecord back;
-    owner_record_read(&back, written(NOW), NOW);
+    assert_true(owner_record_read(&back, written(NOW), NOW));
     assert_memory_equal(&back, &r, sizeof r);
     assert_true(strlen(text) < OWNER_RECORD_TEXT_MAX - 1);
-    owner_record_read(&back, text, NOW + 60); /* later there is less of it */
+    assert_true(owner_record_read(&back, text, NOW + 60)); /* later there is less of it */
     assert_int_equal(back.pauses_count, 1);
-    owner_record_read(&back, text, NOW - 3600);
+    assert_true(owner_record_read(&back, text, NOW - 3600));
     assert_null(owner_record_hour(&back, HOUR, NOW));
+}
+
+/* Of the last pauses nothing is known where some are missing. */
+CASE(text__that_is_not_whole_is_known)
+{
+    static const struct {
+        const char *text;
+        bool whole;
+    } rows[] = {
+        {"", false},
+        {"\n", false},
+        {"pause 1000 forever\n", true}, /* of an older version */
+        {"pause 1000 forever", false},
+        {"pauses 0\n", true},
+        {"pauses 1\npause 1000 5\n", true}, /* it is over */
+        {"pauses 2\npause 1000 forever\n", false},
+        {"pauses 0\npause 1000 forever\n", false},
+        {"pauses \n", false},
+        {"pauses 0 0\n", false},
+        {"pauses 0\nunknown\n", true},
+        {"hour 1 2 3\n", true}, /* of another version */
+        {"hour 490001 0 1 2 3 4 5 6 7 8 9\n", true},
+        {"hour 490000 0 1 2 3 4 5 6 x\n", false},
+        {"hour\n", false},
+        {"pause 0 forev\n", false},
+        {"later 1\n", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (owner_record_read(&r, rows[i].text, NOW) != rows[i].whole)
+            fail_msg("%s: %s", rows[i].whole ? "refused" : "taken", rows[i].text);
+    text[0] = '\0';
+    for (unsigned i = 0; i < OWNER_PAUSES_MAX; i++) /* one more than users may have */
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "pause %u forever\n",
+                       i + 1);
+    assert_false(owner_record_read(&r, text, NOW));
+}
+
+CASE(unknown__lasts_until_all_resume)
+{
+    r.unknown = true;
+    OwnerRecord back;
+    assert_true(owner_record_read(&back, written(NOW), NOW));
+    assert_true(back.unknown);
+    (void)owner_record_pause(&back, 0, OWNER_FOREVER, NOW);
+    assert_true(owner_record_resume(&back, 0, NOW));
+    assert_true(back.unknown);
+    owner_record_resume_all(&back);
+    assert_false(back.unknown);
 }
 
 CASE(text__what_is_not_understood_is_left_out)
@@ -162,13 +210,13 @@ CASE(text__what_is_not_understood_is_left_out)
     };
     const OwnerRecord none = {.pauses_count = 0};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        owner_record_read(&r, lines[i], NOW);
+        (void)owner_record_read(&r, lines[i], NOW);
         if (memcmp(&r, &none, sizeof r) != 0)
             fail_msg("taken: %s", lines[i]);
     }
     memset(text, 'x', sizeof text);
     (void)strcpy(text + sizeof text - 40, "\nhour 490000 0 1 2 3 4 5 6 7");
-    owner_record_read(&r, text, NOW);
+    assert_false(owner_record_read(&r, text, NOW));
     assert_non_null(owner_record_hour(&r, HOUR, NOW));
 }
 
