@@ -41,6 +41,7 @@
     X(SAVE_LITTLE, "what imd keeps to save it is a small part of the memory")        \
     X(SAVE_SPARE, "imd saves only while the owner has memory to spare")              \
     X(SAVE_QUIET, "imd saves only for a touch of the console, and nothing else")     \
+    X(SAVE_HEARD, "an imd that says nothing when it is to save is ended")            \
     X(SAVE_ENDS, "an imd that saves is asked to leave after save_within")
 
 enum RmdGuard {

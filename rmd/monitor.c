@@ -23,8 +23,10 @@ static void enter(Monitor *m, enum ImdState state, uint64_t now_ns)
 {
     m->imd = state;
     m->imd_since_ns = now_ns;
-    if (!stays(m))
+    if (!stays(m)) {
         m->owed_ns = TIME_NEVER;
+        m->unheard = false;
+    }
 }
 
 /* ---- pauses ---------------------------------------------------------------------------------- */
@@ -52,11 +54,12 @@ static void calm(Monitor *m, uint64_t now_ns)
 
 /* ---- what imd owes --------------------------------------------------------------------------- */
 
-/* Whenever imd has said what is in use, or may have less than it had. */
+/* Whenever imd has said what is in use, or may have less than it had. An imd that is to save says
+ * when it has no more than that, even if it never had: it owes that word, too. */
 static void note_owed(Monitor *m, uint64_t now_ns)
 {
     const bool gave = m->used_bytes < m->owed_bytes;
-    if (!stays(m) || m->used_bytes <= m->lending.limit_bytes)
+    if (!stays(m) || (m->used_bytes <= m->lending.limit_bytes && !m->unheard))
         m->owed_ns = TIME_NEVER;
     else if (m->owed_ns == TIME_NEVER || gave)
         m->owed_ns = now_ns;
@@ -123,6 +126,7 @@ static bool save(Monitor *m, uint64_t now_ns)
     m->save_bytes = bytes;
     m->save_ns = time_add(now_ns, m->config.save_within_ns);
     lending_save(&m->lending, bytes);
+    m->unheard = GUARD(SAVE_HEARD);
     note_owed(m, now_ns);
     m->counts.saves++;
     changed(m);
@@ -435,6 +439,7 @@ void monitor_used(Monitor *m, uint64_t used_bytes, uint64_t now_ns)
 {
     tick(m, now_ns);
     m->used_bytes = used_bytes;
+    m->unheard = false;
     note_owed(m, now_ns);
     settle(m, now_ns);
 }

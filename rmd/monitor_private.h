@@ -34,6 +34,7 @@ struct Monitor {
     bool can_save;         /* it has said so */
     uint64_t save_bytes;   /* saving: that it keeps */
     uint64_t save_ns;      /* saving: until then */
+    bool unheard;          /* saving: it has said nothing since that began */
     uint64_t epoch, pool_bytes, used_bytes;
     uint64_t owed_bytes;           /* that were in use beyond the limit when it gave back last, */
     uint64_t owed_ns;              /* ... and then; TIME_NEVER: nothing is */

@@ -139,11 +139,14 @@ static void imd_events(Days *d)
 static void imd_tells(Days *d)
 {
     Imd *i = &d->imd;
-    if (!i->alive || !i->ready || i->held == i->told ||
-        (i->held >= i->told && d->now_ns < i->told_ns + NS_PER_S))
+    const bool obeyed = i->answers && i->obey_ns == TIME_NEVER && i->held <= i->limit;
+    if (!i->alive || !i->ready || (i->deaf && d->oracle.saves) || (!obeyed && i->held == i->told) ||
+        (!obeyed && i->held >= i->told && d->now_ns < i->told_ns + NS_PER_S))
         return;
     i->told = i->held;
     i->told_ns = d->now_ns;
+    i->answers = i->answers && !obeyed;
+    i->answered = true;
     monitor_used(d->node.monitor, i->held, d->now_ns);
 }
 

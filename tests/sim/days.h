@@ -76,15 +76,17 @@ typedef struct Imd {
     uint64_t ready_ns, crash_ns, end_ns; /* TIME_NEVER: will not */
     bool ready;
     uint64_t limit, held, filled_ns, obey_ns, obey_limit;
-    double rate;            /* bytes a second that clients fill it with */
-    bool deaf;              /* it gives nothing back but by its end */
+    double rate; /* bytes a second that clients fill it with */
+    bool deaf;   /* it gives nothing back but by its end, and says nothing when it is to save */
     uint64_t told, told_ns; /* what it has said that it holds, and when */
+    bool answers;           /* it is to save, and will say when it holds no more than it may keep */
+    bool answered;          /* it has said something since */
     bool asked;             /* to leave */
 } Imd;
 
 typedef struct Oracle {
     bool lends, saves;
-    uint64_t saved_ns; /* it began to; 0: it has not */
+    uint64_t saved_ns, saved_excused_ns; /* it began to; 0: it has not */
     uint64_t started_ns, ready_ns, terminated_ns, killed_ns;
     uint64_t calm_from_ns, loaded_ns;
     uint64_t limit, limit_ns;

@@ -314,6 +314,8 @@ void imd_limit(Days *d, uint64_t limit)
 void imd_save(Days *d)
 {
     Imd *i = &d->imd;
+    i->answers = !i->deaf;
+    i->answered = false;
     if (i->alive && !i->hangs && chance(&d->save_rng, 50))
         i->end_ns = in(&d->save_rng, d->now_ns, NS_PER_MS, d->config.save_within_ns);
 }

@@ -193,6 +193,7 @@ void oracle_save(Days *d, uint64_t bytes, uint64_t within_ns)
     o->lends = false;
     o->saves = true;
     o->saved_ns = o->calm_from_ns = d->now_ns;
+    o->saved_excused_ns = d->excused_ns;
     o->limit = bytes;
 }
 
@@ -412,6 +413,10 @@ static void check_saving(Days *d)
            "goes on saving though nobody looks");
     demand(d, o->read_ns != now || o->limit <= lendable(o), "saves what the owner needs");
     check_given(d);
+    demand(d,
+           d->imd.answered || since(o->saved_ns, now) <=
+                                  given_within(d) + since(o->saved_excused_ns, d->excused_ns),
+           "waits for an imd that says nothing");
     demand(d, since(o->saved_ns, now) <= d->config.save_within_ns + NS_PER_MS,
            "saves for longer than it may");
 }

@@ -537,7 +537,9 @@ static void begin_saving(Fixture *f)
     join(f);
     alloc(f, 8);
     f->asked_count = 0;
+    const unsigned told = f->used_count;
     assert_int_equal(hear(f, "save 65536 10000"), OWNER_SAVE);
+    assert_int_equal(f->used_count, told + 1); /* at once: rmd waits for a word */
     assert_int_equal(f->news[MEMBER_SAVES], 1);
     assert_int_equal(f->news[MEMBER_LEAVES] + f->news[MEMBER_SAVED], 0);
     assert_false(f->m.leaving);

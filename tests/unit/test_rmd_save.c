@@ -35,8 +35,9 @@ static void begin_to_save(void)
     assert_int_equal(h.saves, 1);
     assert_int_equal(h.terminates, 0);
     assert_int_equal(state_now(), MONITOR_SAVING);
-    h.spare += h.held - h.save_bytes; /* imd gives back at once */
+    h.spare += h.held - h.save_bytes; /* imd gives back at once, and says so */
     h.held = h.save_bytes;
+    monitor_used(h.monitor, h.held, h.now_ns);
 }
 
 static void assert_asked_to_leave(void)
@@ -92,6 +93,27 @@ CASE(save__ends_for_an_imd_that_gives_nothing_back)
     assert_non_null(strstr(reason(), "by itself"));
 }
 
+/* One that has no more than it may keep says at once that it has heard. */
+CASE(save__ends_for_an_imd_that_says_nothing)
+{
+    lend_able(&saving);
+    monitor_used(h.monitor, MIB, h.now_ns);
+    touch();
+    assert_int_equal(h.saves, 1);
+    pass(1900 * NS_PER_MS);
+    assert_int_equal(h.terminates, 0);
+    pass(200 * NS_PER_MS);
+    assert_asked_to_leave();
+    pass(1100 * NS_PER_MS);
+    assert_int_equal(h.kills, 1);
+    ended();
+    pass(5 * MINUTE + 2 * NS_PER_S);
+    assert_int_equal(h.starts, 2);
+    ready();
+    pass(MINUTE); /* the next one owes no word */
+    assert_int_equal(state_now(), MONITOR_LENDING);
+}
+
 CASE(save__goes_on_while_memory_comes_back)
 {
     lend_able(&saving);
@@ -116,6 +138,7 @@ CASE(save__starts_no_other_imd)
     lend_able(&brief);
     touch();
     assert_int_equal(h.saves, 1);
+    monitor_used(h.monitor, h.save_bytes, h.now_ns);
     pass(9 * NS_PER_S);
     assert_int_equal(h.starts, 1);
     assert_int_equal(state_now(), MONITOR_SAVING);
