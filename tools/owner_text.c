@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/parse.h"
 #include "rmd/owner_desk.h"
 #include "tools/json_text.h"
@@ -91,12 +92,19 @@ static void print_now(const OwnerAnswer *a, GString *out)
         g_string_append_printf(out, "This host lends nothing: %s.\n", a->reason);
 }
 
-static void print_pauses(const OwnerAnswer *a, OwnerNameFn *name, GString *out)
+/* A week later the day has the same name. */
+static char *end_of_pause(uint64_t until_s, uint64_t now_s)
+{
+    const uint64_t days = sub_u64(until_s, now_s) / (24 * 3600);
+    return local_time(until_s, days < 6 ? "%a %H:%M" : "%F %H:%M");
+}
+
+static void print_pauses(const OwnerAnswer *a, uint64_t now_s, OwnerNameFn *name, GString *out)
 {
     for (unsigned i = 0; i < a->record.pauses_count; i++) {
         const OwnerPause *p = &a->record.pauses[i];
         g_autofree char *who = name(p->uid);
-        g_autofree char *until = local_time(p->until_s, "%a %H:%M");
+        g_autofree char *until = end_of_pause(p->until_s, now_s);
         if (p->until_s == OWNER_FOREVER)
             g_string_append_printf(out, "%s lets nothing be lent, until dodo owner --resume.\n",
                                    who);
@@ -168,7 +176,7 @@ static void print_week(const OwnerAnswer *a, uint64_t now_s, GString *out)
 void owner_text_print(const OwnerAnswer *a, uint64_t now_s, OwnerNameFn *name, GString *out)
 {
     print_now(a, out);
-    print_pauses(a, name, out);
+    print_pauses(a, now_s, name, out);
     print_week(a, now_s, out);
 }
 

@@ -56,6 +56,16 @@ TEST(pauses__say_whose_they_are)
                   "user 7 lets nothing be lent, until dodo owner --resume.\n");
 }
 
+/* The day of the week is that of the next one only. */
+TEST(pauses__that_end_in_another_week)
+{
+    answer(BUSY "pause 1000 1764518399\npause 7 1764518400\npause 8 1795622400\n");
+    assert_prints("This host lends nothing: the load is 2.00.\n"
+                  "anna has paused it until Sun 15:59.\n"
+                  "user 7 has paused it until 2025-11-30 16:00.\n"
+                  "user 8 has paused it until 2026-11-25 16:00.\n");
+}
+
 /* Who has paused learns that it will not last. */
 TEST(pauses__that_end_with_rmd)
 {
