@@ -74,6 +74,8 @@ static void utmp_look(Source *base, uint64_t now_ns, uint64_t awake_ns, SourceRe
     stamps_begin(&s->stamps, now_ns, awake_ns);
     if (r == -ENODATA)
         source_unknown(ret, "%s: no sessions are recorded here", s->path);
+    else if (r == -EBADMSG)
+        source_unknown(ret, "%s: it is no file of sessions", s->path);
     else if (r == -E2BIG)
         source_unknown(ret, "%s: more than %d are logged in", s->path, UTMP_SESSIONS_MAX);
     else if (r != 0)

@@ -34,19 +34,29 @@ static int session_add(Utmp *u, const struct utmpx *record)
     return 0;
 }
 
+static bool is_kind(short type)
+{
+    return type >= EMPTY && type <= ACCOUNTING;
+}
+
 static int records_read(int fd, Utmp *u)
 {
     struct utmpx records[32];
+    bool any = false;
     for (off_t at = 0;;) {
         ssize_t n = pread(fd, records, sizeof records, at);
         if (n < 0)
             return -errno;
         size_t count = (size_t)n / sizeof records[0];
         if (count == 0)
-            return at == 0 ? -ENODATA : 0;
-        for (size_t i = 0; i < count; i++)
+            return any ? 0 : -ENODATA;
+        for (size_t i = 0; i < count; i++) {
+            if (!is_kind(records[i].ut_type))
+                return -EBADMSG;
+            any |= records[i].ut_type != EMPTY;
             if (session_add(u, &records[i]) != 0)
                 return -E2BIG;
+        }
         at += (off_t)(count * sizeof records[0]);
     }
 }
@@ -59,6 +69,8 @@ int utmp_read(const char *path, Utmp *ret)
     *ret = (Utmp){.count = 0};
     if (fd < 0 || fstat(fd, &st) != 0)
         return -errno;
+    if (!S_ISREG(st.st_mode))
+        return -EBADMSG;
     ret->changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
     ret->sessions = calloc(UTMP_SESSIONS_MAX, sizeof *ret->sessions);
     int r = ret->sessions ? records_read(fd, ret) : -ENOMEM;

@@ -21,7 +21,8 @@ typedef struct Utmp {
 } Utmp;
 
 /* 0 and @ret, which utmp_clear() frees; -ENODATA: there is no record in it, not even of the
- * host's start, so that nobody keeps it; -E2BIG: more than UTMP_SESSIONS_MAX; -errno. */
+ * host's start, so that nobody keeps it; -EBADMSG: it is something else; -E2BIG: more than
+ * UTMP_SESSIONS_MAX; -errno. */
 int utmp_read(const char *path, Utmp *ret);
 void utmp_clear(Utmp *u);
 

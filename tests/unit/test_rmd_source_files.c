@@ -197,6 +197,33 @@ CASE(utmp__none_is_kept)
     assert_int_equal(f->report.sessions, -1);
 }
 
+/* Records of no kind do not say that nobody is here. */
+CASE(utmp__is_no_file_of_sessions)
+{
+    Fixture *f = *state;
+    Sessions s = {.count = 0};
+    char path[256];
+    utmp_start(f);
+    session_add(&s, EMPTY, 0, "", "");
+    sessions_write(&s, 0);
+    look(f, 0);
+    assert_unknown(f, "utmp: no sessions are recorded here");
+    session_add(&s, BOOT_TIME, 0, "~", "reboot");
+    session_add(&s, ACCOUNTING + 1, 0, "", "");
+    sessions_write(&s, 0);
+    look(f, 0);
+    assert_unknown(f, "utmp: it is no file of sessions");
+    s.records[2].ut_type = -1;
+    sessions_write(&s, 0);
+    look(f, 0);
+    assert_unknown(f, "utmp: it is no file of sessions");
+    assert_int_equal(f->report.sessions, -1);
+    assert_int_equal(unlink(tmpdir_path(&dir, "utmp", path)), 0);
+    assert_int_equal(symlink("/dev/zero", path), 0); /* which has no end */
+    look(f, 0);
+    assert_unknown(f, "utmp: it is no file of sessions");
+}
+
 CASE(utmp__nobody_is_logged_in)
 {
     Fixture *f = *state;
