@@ -37,5 +37,5 @@ int main(int argc, char **argv)
     else
         status = start_config_failed(&cmd_program, outcome, error);
     config_clear(&cmd_program, &options);
-    return status;
+    return start_written(cmd_program.name, status);
 }

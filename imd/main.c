@@ -41,5 +41,5 @@ int main(int argc, char **argv)
     else
         status = start_config_failed(&imd_program, outcome, error);
     config_clear(&imd_program, &options);
-    return status;
+    return start_written(imd_program.name, status);
 }

@@ -56,5 +56,5 @@ int main(int argc, char **argv)
     else
         status = start_config_failed(&rmd_program, outcome, error);
     config_clear(&rmd_program, &options);
-    return status;
+    return start_written(rmd_program.name, status);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* dodo-tools: finds the subcommand and runs it. */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,15 +32,11 @@ static void print_help(FILE *to)
                 to);
 }
 
-/* A full disk must not look like a short answer. */
-static int written(const char *space, const char *name, int status)
+static int run(const Command *c, int argc, char **argv)
 {
-    const bool lost = ferror(stdout); /* what it was is not known any more */
-    if (fflush(stdout) == 0 && !lost)
-        return status;
-    (void)fprintf(stderr, "dodo%s%s: cannot write to the standard output: %s\n", space, name,
-                  lost ? "some of it is lost" : strerror(errno));
-    return status == EXIT_SUCCESS ? EXIT_FAILURE : status;
+    char name[32];
+    (void)snprintf(name, sizeof name, "dodo %s", c->name);
+    return start_written(name, c->run(argc, argv));
 }
 
 int main(int argc, char **argv)
@@ -50,14 +45,14 @@ int main(int argc, char **argv)
     log_init("dodo", LOG_LEVEL_WARN);
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
         if (strcmp(commands[i]->name, name) == 0)
-            return written(" ", name, commands[i]->run(argc - 1, argv + 1));
+            return run(commands[i], argc - 1, argv + 1);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         print_help(stdout);
-        return written("", "", EXIT_SUCCESS);
+        return start_written("dodo", EXIT_SUCCESS);
     }
     if (strcmp(name, "--version") == 0) {
         printf("dodo %s\n", DODO_VERSION);
-        return written("", "", EXIT_SUCCESS);
+        return start_written("dodo", EXIT_SUCCESS);
     }
     char shown[64];
     if (argc > 1)

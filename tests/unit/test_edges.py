@@ -308,13 +308,22 @@ class Edges(Case):
 
     def test_output_is_lost(self):
         """Nobody takes a short answer for a whole one."""
+        rmd, = self.programs_of['rmd']
         for words in (['config'], ['config', '--json'], ['check'], ['keygen'], ['--help'], ['ping', '--help'], ['--version']):
-            with open('/dev/full', 'wb') as full:
-                run = subprocess.run([DODO, *words], stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE,
-                                     env=self.environment, timeout=PATIENCE, check=False)
-            said = run.stderr.decode()
-            self.assertEqual(run.returncode, 1, (words, said))
-            self.assertRegex(said, r'^dodo( \w+)?: cannot write to the standard output: .*\n$', words)
+            self.lose_output([DODO, *words])
+        for program in (CMD, IMD, rmd):
+            self.lose_output([program, '--help'])
+            self.lose_output([program, '--version'])
+        for option in ('--check', '--explain'):
+            self.lose_output([rmd, '--config', '/dev/null', option])
+
+    def lose_output(self, words):
+        with open('/dev/full', 'wb') as full:
+            run = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE,
+                                 env=self.environment, timeout=PATIENCE, check=False)
+        said = run.stderr.decode()
+        self.assertEqual(run.returncode, 1, (words, said))
+        self.assertRegex(said, r'^\w+( \w+)?: cannot write to the standard output: .*\n$', words)
 
 
 if __name__ == '__main__':
