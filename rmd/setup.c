@@ -46,10 +46,11 @@ static int open_monitor(Rmd *rmd, char *error)
     rmd->sleep = o->survey ? NULL : sleep_watch_new(o->bus);
     if (res == 0)
         res = child_open(&rmd->child, o, &rmd_child_ops, rmd);
-    if (rmd->looker && res == 0)
-        return 0;
-    (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the monitor");
-    return -ENOMEM;
+    if (res == 0 && !rmd->looker)
+        res = -ENOMEM;
+    if (res < 0)
+        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot watch this host: %s", strerror(-res));
+    return res;
 }
 
 static int open_loop(Rmd *rmd, char *error)

@@ -317,6 +317,18 @@ class Edges(Case):
         for option in ('--check', '--explain'):
             self.lose_output([rmd, '--config', '/dev/null', option])
 
+    def test_descriptors_are_used_up(self):
+        """Not memory: that is what rmd says."""
+        conf = os.path.join(self.work, 'conf')
+        with open(conf, 'w', encoding='utf-8') as file:
+            file.write('[rmd]\nbus = none\ninput = none\nutmp = none\n')
+        for limit in range(4, 12):
+            words = ['sh', '-c', 'ulimit -n %d && exec "$@"' % limit, 'sh', *self.programs_of['rmd'],
+                     '--config', conf, '--survey', 'survey']
+            o = Outcome([word.encode() for word in words], self.environment)
+            self.assertEqual(o.status, 1, o)
+            self.assertIn('Too many open files', o.last_line(), o)
+
     def lose_output(self, words):
         with open('/dev/full', 'wb') as full:
             run = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE,
