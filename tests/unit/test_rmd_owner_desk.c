@@ -271,7 +271,7 @@ static uint64_t known_ms(void)
 CASE(step__notes_what_passed)
 {
     const uint64_t before = known_ms();
-    desk.turn.noted_ns -= NS_PER_S;
+    desk.turn.noted_ns = os_now_ns() - NS_PER_S;
     owner_desk_step(&desk, monitor);
     assert_in_range(known_ms(), before + 1000, before + 60000);
     const uint64_t noted = known_ms();
@@ -282,11 +282,11 @@ CASE(step__notes_what_passed)
 
 CASE(step__saves_now_and_then)
 {
-    desk.turn.noted_ns -= NS_PER_S;
+    desk.turn.noted_ns = os_now_ns() - NS_PER_S;
     owner_desk_step(&desk, monitor);
     assert_int_equal(access(file_path, F_OK), -1);
-    desk.turn.saved_ns -= 16 * 60 * NS_PER_S;
-    desk.turn.noted_ns -= NS_PER_S;
+    desk.turn.saved_ns = os_now_ns() - 16 * 60 * NS_PER_S;
+    desk.turn.noted_ns = os_now_ns() - NS_PER_S;
     owner_desk_step(&desk, monitor);
     assert_int_equal(access(file_path, F_OK), 0);
 }
@@ -321,8 +321,8 @@ CASE(file__is_another_one_when_it_is_whole)
         assert_answer(questions[i], "dodo-owner 1 ok");
         int held = open(file_path, O_RDONLY | O_CLOEXEC); /* its number stays in use */
         assert_int_equal(fstat(held, &before), 0);
-        desk.turn.saved_ns -= 16 * 60 * NS_PER_S;
-        desk.turn.noted_ns -= NS_PER_S;
+        desk.turn.saved_ns = os_now_ns() - 16 * 60 * NS_PER_S;
+        desk.turn.noted_ns = os_now_ns() - NS_PER_S;
         owner_desk_step(&desk, monitor);
         assert_int_equal(stat(file_path, &after), 0);
         (void)close(held);
