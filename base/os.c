@@ -54,6 +54,14 @@ Env os_env(void)
     return (Env){.random = os_random};
 }
 
+/* Each open() takes the lowest number. */
+void os_keep_standard(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 static OsDescriptors descriptors;
 
 void os_descriptors_place(const OsDescriptors *where)

@@ -21,6 +21,12 @@ void os_random(void *ctx, void *buf, size_t len);
 /* An Env for shells: os_random and no trace. */
 Env os_env(void);
 
+/* First thing in a program's main(): those of the standard descriptors that are not there are
+ * /dev/null from now on, so that no file that is opened later gets what is printed. Each is open
+ * for what it is not for: who reads or writes there gets the same EBADF as without it, and a tool
+ * sees that its output is lost. */
+void os_keep_standard(void);
+
 /* The descriptor that @fd makes, or the same as one above the standard ones: a program may print to
  * those though it has closed them. After os_descriptors_place() it is where that says. Negative,
  * with errno: as it was, or none is free; then it is closed. */

@@ -137,6 +137,7 @@ int main(int argc, char **argv)
 {
     Options options;
     int status;
+    os_keep_standard();
     if (options_parse(&options, argc, argv, &status) != 0)
         return status;
     if (!options.make)

@@ -2,6 +2,7 @@
 /* cmd: options, start, stop. */
 #include <stdio.h>
 
+#include "base/os.h"
 #include "cmd/shell.h"
 #include "daemon/start.h"
 
@@ -28,6 +29,7 @@ int main(int argc, char **argv)
     char error[CONFIG_ERROR_MAX] = "";
     CmdOptions options;
     int status;
+    os_keep_standard();
     cmd_options_init(&options);
     enum ConfigOutcome outcome = config_load(&cmd_program, &argc, &argv, &options, error);
     if (outcome == CONFIG_OK && cmd_options_check(&options, error) != 0)

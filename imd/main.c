@@ -32,6 +32,7 @@ int main(int argc, char **argv)
     char error[CONFIG_ERROR_MAX] = "";
     ImdOptions options;
     int status;
+    os_keep_standard();
     imd_options_init(&options);
     enum ConfigOutcome outcome = config_load(&imd_program, &argc, &argv, &options, error);
     if (outcome == CONFIG_OK && imd_options_check(&options, error) != 0)

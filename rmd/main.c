@@ -2,6 +2,7 @@
 /* rmd: options, start, stop. */
 #include <stdlib.h>
 
+#include "base/os.h"
 #include "daemon/start.h"
 #include "rmd/once.h"
 #include "rmd/shell.h"
@@ -47,6 +48,7 @@ int main(int argc, char **argv)
     char error[CONFIG_ERROR_MAX] = "";
     RmdOptions options;
     int status;
+    os_keep_standard();
     rmd_options_init(&options);
     enum ConfigOutcome outcome = config_load(&rmd_program, &argc, &argv, &options, error);
     if (outcome == CONFIG_OK && rmd_options_check(&options, error) != 0)

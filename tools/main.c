@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/os.h"
 #include "base/printable.h"
 #include "daemon/log.h"
 #include "daemon/start.h"
@@ -42,6 +43,7 @@ static int run(const Command *c, int argc, char **argv)
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
+    os_keep_standard();
     log_init("dodo", LOG_LEVEL_WARN);
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
         if (strcmp(commands[i]->name, name) == 0)

@@ -28,6 +28,7 @@ typedef struct Run {
 } Run;
 
 static Run run;
+static int run_lacks = -1; /* the descriptor that it is started without */
 
 /* @words: its options, separated by spaces. */
 static void run_start(const char *words)
@@ -46,6 +47,8 @@ static void run_start(const char *words)
     if (run.pid == 0) {
         (void)dup2(out[1], STDOUT_FILENO);
         (void)dup2(err[1], STDERR_FILENO);
+        if (run_lacks >= 0)
+            (void)close(run_lacks);
         (void)execv(dodo_path, argv);
         _exit(127);
     }
@@ -217,6 +220,19 @@ TEST(bench__prints_a_table)
     assert_says("\nread       4 KiB ");
     assert_says("\nread      64 KiB ");
     assert_true(strstr(run.said[1], "progress: 100%  filling\n") != NULL);
+}
+
+/* Its own file is at neither, so it reads what it has written, and the report is lost. */
+TEST(bench__is_started_without_an_output)
+{
+    static const char words[] = "--json --progress --write --read --seconds 100ms --area 1M";
+    run_lacks = STDERR_FILENO;
+    assert_run(words, 0);
+    assert_says("\"wrong_bytes\":0}\n");
+    run_lacks = STDOUT_FILENO;
+    assert_run(words, 1);
+    assert_true(strstr(run.said[1], "dodo bench: cannot write to the standard output: ") != NULL);
+    run_lacks = -1;
 }
 
 /* Of a file that is there: it stays as it is. */

@@ -306,6 +306,20 @@ class Edges(Case):
     def test_reloads_of_imd(self):
         self.try_reloads('imd', IMD, '--listen', '127.0.0.1:0', '--manager', '127.0.0.1:9', '--pool', '1M')
 
+    def test_standard_descriptors(self):
+        """What a daemon opens is at none of them, though it has been started without. Only root may look."""
+        joins = ['--manager', '127.0.0.1:9', '--pool', '1M']
+        starts = {'cmd': [], 'imd': joins, 'rmd': joins}
+        self.write(self.config, '[rmd]\ninput = none\nowner_socket = owner\n')
+        for name, words in starts.items():
+            daemon = self.start('/bin/sh', '-c', 'exec "$@" <&- 2>&-', 'sh', *self.programs_of[name], '--listen',
+                                '127.0.0.1:0', *words)
+            daemon.says('(%s) ready: ' % name)
+            if os.geteuid() == 0:
+                for fd in (0, 2):
+                    self.assertEqual(os.readlink('/proc/%d/fd/%d' % (daemon.process.pid, fd)), '/dev/null', name)
+            self.assertEqual(daemon.end(), 0)
+
     def test_output_is_lost(self):
         """Nobody takes a short answer for a whole one."""
         rmd, = self.programs_of['rmd']

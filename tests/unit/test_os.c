@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the kernel is asked for: long reads, and descriptors out of the way. */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -98,6 +100,34 @@ TEST(descriptors__are_in_the_upper_half_of_a_lowered_limit)
     os_descriptors_place(&(OsDescriptors){0});
     assert_in_range(fd, LOWERED / 2, LOWERED - 1);
     assert_int_equal(close(fd), 0);
+}
+
+static void be_without_standard(void)
+{
+    char byte = 0;
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        (void)close(fd);
+    os_keep_standard();
+    bool lost = write(STDOUT_FILENO, &byte, 1) < 0 && errno == EBADF &&
+                write(STDERR_FILENO, &byte, 1) < 0 && errno == EBADF;
+    bool unread = read(STDIN_FILENO, &byte, 1) < 0 && errno == EBADF;
+    _exit(!(lost && unread && open("/dev/zero", O_RDONLY | O_CLOEXEC) > STDERR_FILENO));
+}
+
+/* No file that is opened later stands there, and what is written is lost, as without them. */
+TEST(descriptors__the_standard_ones_are_taken)
+{
+    int status, before[3];
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        before[fd] = fcntl(fd, F_GETFL);
+    pid_t child = fork();
+    if (child == 0)
+        be_without_standard();
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    os_keep_standard(); /* those that are there stay */
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        assert_int_equal(fcntl(fd, F_GETFL), before[fd]);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */

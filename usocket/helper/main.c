@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/notify.h"
+#include "base/os.h"
 #include "base/parse.h"
 #include "base/printable.h"
 #include "daemon/log.h"
@@ -278,6 +279,7 @@ static int run(const Options *o)
 int main(int argc, char **argv)
 {
     Options o = {.group = program, .level = LOG_LEVEL_INFO};
+    os_keep_standard();
     int status = parse_options(argc, argv, &o);
     if (status != 0 || o.done)
         return status;
