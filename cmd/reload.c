@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Settings that change while cmd runs. */
+#include <errno.h>
+#include <stdio.h>
+
 #include "base/os.h"
 #include "cmd/shell_private.h"
 #include "daemon/start.h"
@@ -19,21 +22,31 @@ static void take_options(Cmd *cmd, CmdOptions *read)
     manager_patience(cmd->manager, o->client_dead_ns, o->host_dead_ns, o->distrust_ns);
 }
 
+static void reloaded(Cmd *cmd, CmdOptions *read, bool other_keys)
+{
+    char text[64];
+    const CmdOptions before = *cmd->options, wanted = *read;
+    ConfigChanges changes;
+    take_options(cmd, read);
+    config_changes(&cmd_program, &before, cmd->options, &wanted, &changes);
+    if (other_keys)
+        config_changes_key(&changes);
+    (void)snprintf(text, sizeof text, "cmd=ready keys=%u", endpoint_keys_count(cmd->port.endpoint));
+    start_log_reload(&changes, text);
+}
+
 void cmd_on_reload(void *ctx)
 {
     Cmd *cmd = ctx;
     char error[CONFIG_ERROR_MAX] = "";
     CmdOptions o;
     cmd_options_init(&o);
-    if (config_reload(&cmd_program, &o, error) != CONFIG_OK ||
-        start_reload(&o.common, cmd->port.endpoint, os_now_ns(), error) < 0) {
+    int res = config_reload(&cmd_program, &o, error) == CONFIG_OK
+                  ? start_reload(&o.common, cmd->port.endpoint, os_now_ns(), error)
+                  : -EINVAL;
+    if (res < 0)
         log_event(LOG_LEVEL_ERROR, "not_reloaded", "error=\"%s\"", error);
-    } else {
-        const CmdOptions before = *cmd->options, wanted = o;
-        ConfigChanges changes;
-        take_options(cmd, &o);
-        config_changes(&cmd_program, &before, cmd->options, &wanted, &changes);
-        start_log_reload(&changes, "cmd=ready");
-    }
+    else
+        reloaded(cmd, &o, res > 0);
     config_clear(&cmd_program, &o);
 }

@@ -69,3 +69,10 @@ void config_changes(const ConfigProgram *program, const void *before, const void
         }
     }
 }
+
+void config_changes_key(ConfigChanges *c)
+{
+    static const ConfigKey key = {"dodo", "key"};
+    if (!strstr(c->taken, "[dodo] key"))
+        add(c->taken, &key);
+}

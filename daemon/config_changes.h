@@ -17,5 +17,7 @@ typedef struct ConfigChanges {
 /* The options before, those in effect now, and those that were read. */
 void config_changes(const ConfigProgram *program, const void *before, const void *now,
                     const void *wanted, ConfigChanges *ret);
+/* The key file had others: its key is among those taken. */
+void config_changes_key(ConfigChanges *c);
 
 #endif

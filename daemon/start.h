@@ -61,10 +61,10 @@ typedef struct ClusterKeys {
 /* Those of the options' key file. To be wiped. 0, -errno: @ret has none. */
 int start_read_keys(const CommonOptions *o, ClusterKeys *ret, char error[CONFIG_ERROR_MAX]);
 /* New keys for @endpoint. One that had none cannot get any, and one that has some cannot lose them.
- * 0, -errno: all is as it was. */
+ * 0; 1: they are others than before; -errno: all is as it was. */
 int start_set_keys(Endpoint *endpoint, const ClusterKeys *keys, uint64_t now_ns,
                    char error[CONFIG_ERROR_MAX]);
-/* The key file once more, for @endpoint; the level of the log. 0, -errno: all is as it was. */
+/* The key file once more, for @endpoint; the level of the log. As start_set_keys(). */
 int start_reload(const CommonOptions *o, Endpoint *endpoint, uint64_t now_ns,
                  char error[CONFIG_ERROR_MAX]);
 /* The log's lines of a reload: "reloaded", with what is in effect now and @more, its "key=value"

@@ -106,13 +106,14 @@ const char *start_manager_text(const CommonOptions *o, const Addr *peer, char bu
 int start_set_keys(Endpoint *endpoint, const ClusterKeys *keys, uint64_t now_ns,
                    char error[CONFIG_ERROR_MAX])
 {
+    const bool others = !endpoint_has_keys(endpoint, keys->keys, keys->count);
     int res = endpoint_keys_set(endpoint, keys->keys, keys->count, now_ns);
     if (res == -EINVAL)
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "to begin with a key, or to do without, the daemon must be started again");
     else if (res < 0)
         (void)snprintf(error, CONFIG_ERROR_MAX, "%s", strerror(-res));
-    return res;
+    return res < 0 ? res : others;
 }
 
 int start_reload(const CommonOptions *o, Endpoint *endpoint, uint64_t now_ns,
@@ -123,7 +124,7 @@ int start_reload(const CommonOptions *o, Endpoint *endpoint, uint64_t now_ns,
     if (res == 0)
         res = start_set_keys(endpoint, &keys, now_ns, error);
     explicit_bzero(&keys, sizeof keys);
-    if (res == 0)
+    if (res >= 0)
         log_set_level(o->log_level);
     return res;
 }

@@ -37,17 +37,21 @@ static void move_manager(Imd *imd, const char *manager)
 static void take_settings(Imd *imd, const ImdSettings *s)
 {
     char error[CONFIG_ERROR_MAX] = "", text[256];
-    if (start_set_keys(imd->port.endpoint, &s->keys, os_now_ns(), error) < 0) {
+    ConfigChanges changes = s->changes;
+    const int res = start_set_keys(imd->port.endpoint, &s->keys, os_now_ns(), error);
+    if (res < 0) {
         not_reloaded(error);
         return;
     }
+    if (res > 0)
+        config_changes_key(&changes);
     imd_threads_reload(&imd->threads, &s->keys, s->rate_bytes, s->rate_packets);
     move_manager(imd, s->manager);
     log_set_level(s->log_level);
     (void)snprintf(text, sizeof text,
                    "keys=%u log_level=%s rate_bytes=%" PRIu64 " rate_packets=%" PRIu64,
                    s->keys.count, log_level_text(s->log_level), s->rate_bytes, s->rate_packets);
-    start_log_reload(&s->changes, text);
+    start_log_reload(&changes, text);
 }
 
 void imd_on_reloader(void *ctx)

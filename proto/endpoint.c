@@ -207,6 +207,17 @@ int endpoint_keys_set(Endpoint *e, const ClusterKey *keys, unsigned count, uint6
     return 0;
 }
 
+bool endpoint_has_keys(const Endpoint *e, const ClusterKey *keys, unsigned count)
+{
+    return count == e->config.keys_count &&
+           (count == 0 || memcmp(e->config.keys, keys, count * sizeof *keys) == 0);
+}
+
+unsigned endpoint_keys_count(const Endpoint *e)
+{
+    return e->config.keys_count;
+}
+
 void sessions_revoke(Endpoint *e, uint64_t now_ns)
 {
     if (now_ns < e->revoke_ns)

@@ -99,6 +99,9 @@ Endpoint *endpoint_free(Endpoint *e); /* wipes keys; NULL is fine; returns NULL 
  * -ENOMEM. */
 #define ENDPOINT_RENEW_NS 60000000000ull
 int endpoint_keys_set(Endpoint *e, const ClusterKey *keys, unsigned count, uint64_t now_ns);
+/* Are those in effect, in this order? */
+bool endpoint_has_keys(const Endpoint *e, const ClusterKey *keys, unsigned count);
+unsigned endpoint_keys_count(const Endpoint *e);
 const EndpointCounters *endpoint_counters(const Endpoint *e);
 uint8_t endpoint_version_seen(const Endpoint *e); /* last foreign version, for the log */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Settings that change while rmd runs. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/os.h"
@@ -38,12 +39,14 @@ static void take_options(Rmd *rmd, RmdOptions *read)
 }
 
 /* An imd that runs reads the key by itself. */
-static void reloaded(Rmd *rmd, RmdOptions *read)
+static void reloaded(Rmd *rmd, RmdOptions *read, bool other_keys)
 {
     const RmdOptions before = *rmd->options, wanted = *read;
     ConfigChanges changes;
     take_options(rmd, read);
     config_changes(&rmd_program, &before, rmd->options, &wanted, &changes);
+    if (other_keys)
+        config_changes_key(&changes);
     start_log_reload(&changes, !rmd->child.pid                           ? "imd=none"
                                : child_reload(&rmd->child, rmd->options) ? "imd=told"
                                                                          : "imd=deaf");
@@ -56,10 +59,13 @@ void rmd_on_reload(void *ctx)
     char error[CONFIG_ERROR_MAX] = "";
     RmdOptions o;
     rmd_options_init(&o);
-    if (config_reload(&rmd_program, &o, error) != CONFIG_OK || rmd_options_check(&o, error) != 0 ||
-        (rmd->has_port && start_reload(&o.common, rmd->port.endpoint, os_now_ns(), error) < 0))
+    int res = config_reload(&rmd_program, &o, error) == CONFIG_OK ? rmd_options_check(&o, error)
+                                                                  : -EINVAL;
+    if (res == 0 && rmd->has_port)
+        res = start_reload(&o.common, rmd->port.endpoint, os_now_ns(), error);
+    if (res < 0)
         log_event(LOG_LEVEL_ERROR, "not_reloaded", "error=\"%s\"", error);
     else
-        reloaded(rmd, &o);
+        reloaded(rmd, &o, res > 0);
     config_clear(&rmd_program, &o);
 }

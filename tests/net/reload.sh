@@ -44,7 +44,7 @@ must "nobody is let in with the old key" hidden "$work/old"
 reloaded imd1 2
 must "imd's log has another level" grep -q 'reloaded.*log_level=debug' "$work/imd1.log"
 for name in cmd imd1; do
-  says "$name" 'changed="[dodo] log_level"' 1 || fail "$name does not say what has changed"
+  says "$name" 'changed="[dodo] log_level, [dodo] key"' 1 || fail "$name does not say what has changed"
 done
 sed -i 's/^beat = .*/beat = 310ms/; s/^grace = .*/grace = 61s/; s/^client_dead = .*/client_dead = 60s/' "$work/dodo.conf"
 reloaded cmd 3

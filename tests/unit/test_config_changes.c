@@ -73,6 +73,23 @@ TEST(changes__of_texts_that_come_and_go)
     end(&t);
 }
 
+/* Once, though the file has another name too. */
+TEST(changes__of_what_is_in_the_key_file)
+{
+    ConfigChanges c;
+    Three t;
+    begin(&t);
+    config_changes(&imd_program, &t.before, &t.now, &t.wanted, &c);
+    config_changes_key(&c);
+    assert_string_equal(c.taken, "[dodo] key");
+    t.before.common.key = g_strdup("/a");
+    t.before.rate_bytes = 1;
+    config_changes(&imd_program, &t.before, &t.now, &t.wanted, &c);
+    config_changes_key(&c);
+    assert_string_equal(c.taken, "[imd] rate_bytes, [dodo] key");
+    end(&t);
+}
+
 /* What stands on the command line alone. */
 TEST(changes__of_what_no_file_has)
 {

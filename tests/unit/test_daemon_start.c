@@ -149,6 +149,10 @@ CASE(reload__takes_keys_and_level)
     o.key = path;
     assert_int_equal(start_reload(&o, e, 1, error), 0);
     assert_true(logs_debug());
+    digits[0] = 'b';
+    assert_true(g_file_set_contents_full(path, digits, -1, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
+    assert_int_equal(start_reload(&o, e, 1, error), 1);
+    assert_int_equal(start_reload(&o, e, 1, error), 0);
     log_set_level(LOG_LEVEL_INFO);
     endpoint_free(e);
 }

@@ -238,6 +238,25 @@ TEST(keys_set__ends_half_open_sessions)
     pair_deinit(&p);
 }
 
+TEST(has_keys__those_in_effect_in_their_order)
+{
+    Pair p;
+    const ClusterKey next = pair_key(7);
+    pair_init(&p, 1);
+    const ClusterKey now[] = {pair_key(1), next}, turned[] = {next, pair_key(1)};
+    assert_true(endpoint_has_keys(p.a, now, 1));
+    assert_int_equal(endpoint_keys_set(p.a, now, 2, p.now_ns), 0);
+    assert_int_equal(endpoint_keys_count(p.a), 2);
+    assert_true(endpoint_has_keys(p.a, now, 2));
+    assert_false(endpoint_has_keys(p.a, now, 1));
+    assert_false(endpoint_has_keys(p.a, turned, 2));
+    pair_deinit(&p);
+    pair_init(&p, 0);
+    assert_true(endpoint_has_keys(p.a, NULL, 0));
+    assert_int_equal(endpoint_keys_count(p.a), 0);
+    pair_deinit(&p);
+}
+
 TEST(keys_set__cannot_begin_or_end_sealing)
 {
     Pair p;
