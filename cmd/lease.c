@@ -55,14 +55,14 @@ enum LeaseNews lease_output(Lease *l, const char *text, size_t len)
 
 enum LeaseNews lease_ended(Lease *l, uint64_t now_ns)
 {
-    const bool held = l->state == LEASE_HELD;
+    const bool held = l->state == LEASE_HELD, vain = l->state == LEASE_ASKED;
     if (l->state == LEASE_NONE || l->state == LEASE_OFF)
         return LEASE_NOTHING;
     l->state = LEASE_OFF;
     l->start_ns = time_add(now_ns, l->wait_ns);
     if (!held)
         l->wait_ns = min_u64(2 * l->wait_ns, LEASE_WAIT_MAX_NS);
-    return held ? LEASE_LOST : LEASE_NOTHING;
+    return held ? LEASE_LOST : vain ? LEASE_VAIN : LEASE_NOTHING;
 }
 
 uint64_t lease_deadline(const Lease *l)

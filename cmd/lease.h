@@ -39,6 +39,7 @@ enum LeaseNews {
     LEASE_NOTHING,
     LEASE_GAINED,   /* active from now on */
     LEASE_LOST,     /* not any more */
+    LEASE_VAIN,     /* the command has printed no line: it had no lease */
     LEASE_NONSENSE, /* no number, or one that has not grown: the command is to be ended */
 };
 

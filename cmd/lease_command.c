@@ -27,6 +27,7 @@ enum {
     SAY_TICK = 'T',
     SAY_OUTPUT = 'O', /* text follows */
     SAY_ENDED = 'X',
+    SAY_STATUS = 'W', /* text follows */
 };
 /* After SIGTERM the command has so long. */
 static const uint64_t KILL_NS = 1 * NS_PER_S;
@@ -79,13 +80,31 @@ static int open_pipes(int in[2], int out[2])
     return res;
 }
 
+/* The command was never there. */
+static void say_not_started(const Runner *r, int error)
+{
+    const char *why = strerror(error);
+    say(r, SAY_ENDED, "", 0);
+    say(r, SAY_STATUS, why, strnlen(why, LEASE_OUTPUT_MAX));
+}
+
+static void say_status(const Runner *r, int status)
+{
+    char text[32];
+    const bool killed = WIFSIGNALED(status);
+    say(r, SAY_STATUS, text,
+        (size_t)snprintf(text, sizeof text, "%s %d", killed ? "signal" : "exit",
+                         killed ? WTERMSIG(status) : WEXITSTATUS(status)));
+}
+
 static void start_command(Runner *r)
 {
     int in[2], out[2];
     if (r->pid != 0)
         return;
-    if (open_pipes(in, out) < 0) {
-        say(r, SAY_ENDED, "", 0);
+    int res = open_pipes(in, out);
+    if (res < 0) {
+        say_not_started(r, -res);
         return;
     }
     r->pid = helper_copy("dodo-lease-run");
@@ -101,11 +120,12 @@ static void start_command(Runner *r)
         (void)setpgid(r->pid, r->pid);
         return;
     }
+    res = (int)r->pid;
     r->pid = 0;
     (void)close(r->in);
     (void)close(r->out);
     r->in = r->out = -1;
-    say(r, SAY_ENDED, "", 0);
+    say_not_started(r, -res);
 }
 
 static void drain(int signals)
@@ -137,6 +157,7 @@ static void wait_for_end(const Runner *r, uint64_t within_ns)
  * group's number before its leader is waited for. */
 static void end_command(Runner *r)
 {
+    int status = 0;
     if (r->pid == 0)
         return;
     say(r, SAY_ENDED, "", 0);
@@ -146,8 +167,9 @@ static void end_command(Runner *r)
     (void)kill(-r->pid, SIGTERM);
     wait_for_end(r, KILL_NS);
     (void)kill(-r->pid, SIGKILL);
-    (void)waitpid(r->pid, NULL, 0);
+    (void)waitpid(r->pid, &status, 0);
     r->pid = 0;
+    say_status(r, status);
 }
 
 /* False: the manager has gone. */
@@ -328,5 +350,5 @@ enum LeaseEvent lease_command_take(const LeaseCommand *c, char text[LEASE_OUTPUT
         return LEASE_EVENT_ENDED;
     *ret_len = (size_t)n - 1;
     memcpy(text, message + 1, *ret_len);
-    return LEASE_EVENT_OUTPUT;
+    return message[0] == SAY_STATUS ? LEASE_EVENT_STATUS : LEASE_EVENT_OUTPUT;
 }

@@ -27,6 +27,7 @@ enum LeaseEvent {
     LEASE_EVENT_NONE,   /* nothing has come */
     LEASE_EVENT_OUTPUT, /* of the command */
     LEASE_EVENT_ENDED,  /* the command has, or has closed its output */
+    LEASE_EVENT_STATUS, /* after that, once it is gone: "exit 1", "signal 9", or why it never ran */
     LEASE_EVENT_BROKEN, /* the process that runs it has: there is no lease any more */
 };
 

@@ -15,8 +15,10 @@ static void follow_duty(Cmd *cmd, uint64_t now_ns)
 
 static void lease_news(Cmd *cmd, enum LeaseNews news, uint64_t now_ns)
 {
+    cmd->lease_vain = news == LEASE_VAIN;
     switch (news) {
     case LEASE_NOTHING:
+    case LEASE_VAIN: /* its status comes next */
         break;
     case LEASE_GAINED:
         log_event(LOG_LEVEL_INFO, "lease_gained", "number=%" PRIu64, cmd->lease.number);
@@ -36,6 +38,15 @@ static void lease_news(Cmd *cmd, enum LeaseNews news, uint64_t now_ns)
     }
 }
 
+/* It is started again after a time that grows, so the lines are few. */
+static void lease_status(const Cmd *cmd, const char *text, size_t len)
+{
+    if (cmd->lease_vain)
+        log_event(LOG_LEVEL_WARN, "lease_command_ended",
+                  "status=\"%.*s\" fix=\"the command must print a number once it has its lock\"",
+                  (int)len, text);
+}
+
 void cmd_take_lease(Cmd *cmd)
 {
     char text[LEASE_OUTPUT_MAX];
@@ -46,6 +57,8 @@ void cmd_take_lease(Cmd *cmd)
         const uint64_t now = os_now_ns();
         if (event == LEASE_EVENT_OUTPUT)
             lease_news(cmd, lease_output(&cmd->lease, text, len), now);
+        else if (event == LEASE_EVENT_STATUS)
+            lease_status(cmd, text, len);
         else if (event != LEASE_EVENT_NONE)
             lease_news(cmd, lease_ended(&cmd->lease, now), now);
         if (event == LEASE_EVENT_BROKEN) {

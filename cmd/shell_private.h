@@ -20,6 +20,7 @@ struct Cmd {
     Manager *manager;
     Lease lease;
     LeaseCommand *command; /* borrowed */
+    bool lease_vain;       /* it has ended without a number */
     Journal journal;
     MetricsHttp *metrics; /* NULL: none */
     bool failed;

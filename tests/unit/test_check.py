@@ -145,6 +145,12 @@ class Check(Case):
         told = self.check(1, '--manager', self.host)
         self.assert_fault(told, 'manager', self.host + ' is another daemon, not the manager')
 
+    def test_no_lease(self):
+        standby = self.start_cmd('--lease', '/bin/false')
+        told = self.check(1, '--manager', self.manager)
+        self.assert_fault(told, 'manager', 'does the command of its lease ([cmd] lease) get its lock? See the log there')
+        standby.says('(lease_command_ended status="exit 1" fix=)')
+
     def test_a_host_that_does_not_answer(self):
         self.imd.process.send_signal(signal.SIGSTOP)
         told = self.check(1, timeout='2s')

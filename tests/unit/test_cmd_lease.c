@@ -98,7 +98,7 @@ TEST(lease__a_command_that_only_ends_is_started_less_and_less)
     lease_init(&l, true, now);
     for (unsigned i = 0; i < 10; i++) {
         assert_true(lease_start(&l, lease_deadline(&l)));
-        assert_int_equal(lease_ended(&l, now), LEASE_NOTHING);
+        assert_int_equal(lease_ended(&l, now), LEASE_VAIN);
         const uint64_t wait = lease_deadline(&l) - now;
         assert_true(wait >= last && wait <= LEASE_WAIT_MAX_NS);
         last = wait;

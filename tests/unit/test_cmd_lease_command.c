@@ -64,8 +64,26 @@ TEST(command__its_output_and_its_end_are_told)
         assert_int_equal(next(&c, text), LEASE_EVENT_OUTPUT);
         assert_string_equal(text, "7 * $HOME\n"); /* no pattern, no variable */
         assert_int_equal(next(&c, text), LEASE_EVENT_ENDED);
+        assert_int_equal(next(&c, text), LEASE_EVENT_STATUS);
+        assert_string_equal(text, "exit 0");
     }
     lease_command_close(&c);
+}
+
+TEST(command__its_status_follows_its_end)
+{
+    static const char *const cases[][2] = {{"/bin/false", "exit 1"},
+                                           {"/nonexistent/program", "exit 127"},
+                                           {"/bin/sh -c 'kill -9 $$'", "signal 9"}};
+    char text[LEASE_OUTPUT_MAX + 1];
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        LeaseCommand c = opened(cases[i][0]);
+        lease_command_start(&c);
+        assert_int_equal(next(&c, text), LEASE_EVENT_ENDED);
+        assert_int_equal(next(&c, text), LEASE_EVENT_STATUS);
+        assert_string_equal(text, cases[i][1]);
+        lease_command_close(&c);
+    }
 }
 
 TEST(command__that_closes_its_output_is_ended)
@@ -74,15 +92,6 @@ TEST(command__that_closes_its_output_is_ended)
     LeaseCommand c = opened("/bin/sh -c 'echo 7; exec sleep 1000 >/dev/null'");
     lease_command_start(&c);
     assert_int_equal(next(&c, text), LEASE_EVENT_OUTPUT);
-    assert_int_equal(next(&c, text), LEASE_EVENT_ENDED);
-    lease_command_close(&c);
-}
-
-TEST(command__that_cannot_be_run_has_ended)
-{
-    char text[LEASE_OUTPUT_MAX + 1];
-    LeaseCommand c = opened("/nonexistent/program");
-    lease_command_start(&c);
     assert_int_equal(next(&c, text), LEASE_EVENT_ENDED);
     lease_command_close(&c);
 }
