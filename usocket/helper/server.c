@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -187,6 +188,14 @@ static void reply(int client, const GrantReply *r, int fd)
     (void)sendmsg(client, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+static void log_refused(Server *s, uid_t uid, pid_t pid, int error)
+{
+    const uint64_t requests = refusals_add(&s->refusals, os_now_ns());
+    if (requests > 0)
+        log_event(LOG_LEVEL_WARN, "refused", "requests=%" PRIu64 " uid=%u pid=%d error=\"%s\"",
+                  requests, uid, pid, strerror(error));
+}
+
 /* Reads the request of a connection and answers it. */
 static void answer(Server *s, int client)
 {
@@ -205,7 +214,7 @@ static void answer(Server *s, int client)
         fd = give(s, &r, uid, &out);
     out.error = fd < 0 ? -fd : 0;
     if (fd < 0)
-        log_event(LOG_LEVEL_WARN, "refused", "uid=%u pid=%d error=\"%s\"", uid, pid, strerror(-fd));
+        log_refused(s, uid, pid, -fd);
     else
         log_event(LOG_LEVEL_INFO, "given", "uid=%u pid=%d port=%u", uid, pid, out.port);
     reply(client, &out, fd);

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "usocket/helper/grants.h"
+#include "usocket/helper/refusals.h"
 
 enum { SERVER_CLIENTS_MAX = 64, SERVER_LIST_MAX = 1 << 20 };
 
@@ -18,6 +19,7 @@ typedef struct Server {
     unsigned clients;      /* connections that have not asked yet, the oldest first */
     struct pollfd poll[2 + SERVER_CLIENTS_MAX]; /* stop, listener, clients */
     Grants grants;
+    Refusals refusals;
     char list[SERVER_LIST_MAX]; /* the kernel's, of the sockets that there are */
     char text[GRANTS_TEXT_MAX];
 } Server;
