@@ -157,12 +157,22 @@ static void add_progress(const Manager *m, const Host *h, OpDrainReply *ret)
     }
 }
 
+/* 0: it is heard, or has said good-bye. */
+static uint32_t silent_s(const Manager *m, const Host *h)
+{
+    if (h->leaving || !cmd_host_silent(m, h))
+        return 0;
+    const uint64_t seconds = sub_u64(m->now_ns, h->heard_ns) / NS_PER_S;
+    return (uint32_t)min_u64(max_u64(seconds, 1), UINT32_MAX);
+}
+
 OpDrainReply cmd_drain_look(const Manager *m, const Host *h)
 {
     OpDrainReply reply = {
         .epoch = h->epoch,
         .state = h->drain.on ? DRAIN_ON : DRAIN_OFF,
         .listed = h->listed,
+        .silent_s = silent_s(m, h),
         .open_regions = h->has.open,
         .open_bytes = h->has.open_bytes,
         .kept_regions = h->has.kept,

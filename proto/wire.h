@@ -521,11 +521,13 @@ typedef struct OpDrain {
     uint64_t rate; /* START: bytes a second that all clients together may copy; 0: no limit */
 } OpDrain;
 enum DrainState { DRAIN_OFF, DRAIN_ON, DRAIN_STATE_MAX };
-/* What is left there. Nothing is, only if all four counts of regions are 0 and @listed is 1. */
+/* What is left there. Nothing is, only if all four counts of regions are 0, @listed is 1, and the
+ * host is heard. */
 typedef struct OpDrainReply {
     uint64_t epoch;
-    uint8_t state;  /* enum DrainState */
-    uint8_t listed; /* 0: the host has not said yet which regions it has */
+    uint8_t state;     /* enum DrainState */
+    uint8_t listed;    /* 0: the host has not said yet which regions it has */
+    uint32_t silent_s; /* it has not been heard for so long; 0: it is, or cmd is older */
     uint64_t open_regions, open_bytes;
     uint64_t kept_regions, kept_bytes;
     uint64_t busy_regions;             /* that are being allocated, opened, closed or freed */

@@ -19,12 +19,6 @@ const char *drain_verdict_text(enum DrainVerdict v)
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-/* Only what both the manager and the host say. */
-static bool is_done(const OpDrainReply *r)
-{
-    return r->listed && drain_left_there(r) == 0 && r->host_regions == 0;
-}
-
 /* Anything that shows that there is still something to wait for. */
 static bool got_on(const OpDrainReply *before, const OpDrainReply *now)
 {
@@ -88,7 +82,7 @@ static enum DrainVerdict judge(DrainJudge *j, const DrainLook *look)
     if (look->reply.state == DRAIN_OFF)
         return j->known ? DRAIN_STOPPED : DRAIN_AGAIN;
     note(j, look);
-    if (is_done(&j->last))
+    if (drain_is_done(&j->last))
         return DRAIN_DONE;
     return is_stuck(j, look->at_ns) ? DRAIN_STUCK : DRAIN_GOES_ON;
 }
@@ -190,7 +184,12 @@ static void say_why_others(const DrainJudge *j, GString *out)
         drain_say_count(out, r->busy_regions, "region is", "regions are");
         g_string_append(out, " being opened, closed or freed, and the host does not answer that\n");
     }
-    if (r->listed && drain_left_there(r) == 0)
+    if (r->silent_s > 0)
+        g_string_append_printf(out,
+                               "  the host is silent, for %" PRIu32 " s now: what it has is not "
+                               "known; is it up? See dodo check\n",
+                               r->silent_s);
+    else if (r->listed && drain_left_there(r) == 0)
         g_string_append_printf(
             out,
             "  the host says that it has %" PRIu64

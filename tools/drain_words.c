@@ -11,6 +11,11 @@ uint64_t drain_left_there(const OpDrainReply *r)
     return r->open_regions + r->kept_regions + r->busy_regions;
 }
 
+bool drain_is_done(const OpDrainReply *r)
+{
+    return r->listed && drain_left_there(r) == 0 && r->host_regions == 0 && r->silent_s == 0;
+}
+
 void drain_say_count(GString *out, uint64_t n, const char *one, const char *many)
 {
     g_string_append_printf(out, "%" PRIu64 " %s", n, n == 1 ? one : many);
@@ -51,6 +56,8 @@ void drain_say_left(const OpDrainReply *r, const DrainSpeed *s, GString *out)
         g_string_append_printf(out, "; %" PRIu64 " kept", r->kept_regions);
     if (r->busy_regions > 0)
         g_string_append_printf(out, "; %" PRIu64 " under way", r->busy_regions);
+    if (r->silent_s > 0)
+        g_string_append_printf(out, "; the host is silent, for %" PRIu32 " s now", r->silent_s);
     say_speed(s, out);
 }
 
@@ -65,9 +72,10 @@ void drain_say_members(const OpDrainReply *r, const DrainSpeed *s, GString *out)
     g_string_append_printf(out,
                            ",\"clients\":%" PRIu64 ",\"asking\":%" PRIu64 ",\"refused\":%" PRIu64
                            ",\"left_bytes\":%" PRIu64 ",\"copied_bytes\":%" PRIu64
-                           ",\"bytes_per_second\":%" PRIu64 ",\"seconds_left\":%" PRIu64,
+                           ",\"bytes_per_second\":%" PRIu64 ",\"seconds_left\":%" PRIu64
+                           ",\"silent_seconds\":%" PRIu32,
                            r->clients, r->asking, r->refused, r->left_bytes, r->copied_bytes,
-                           s->bytes_per_second, s->seconds_left);
+                           s->bytes_per_second, s->seconds_left, r->silent_s);
 }
 
 /* ---- dodo status ------------------------------------------------------------------------------
@@ -116,7 +124,7 @@ void drain_status_say_json(const DrainStatus *d, GString *out)
     char host[ADDR_TEXT_MAX];
     const OpDrainReply *r = &d->progress;
     const DrainSpeed fast = speed(d);
-    const bool done = r->listed && drain_left_there(r) == 0 && r->host_regions == 0;
+    const bool done = drain_is_done(r);
     g_string_append_printf(out, "{\"host\":\"%s\",\"state\":\"%s\",\"epoch\":\"%016" PRIx64 "\"",
                            addr_format(&d->host, host, sizeof host), done ? "done" : "draining",
                            r->epoch);

@@ -18,6 +18,8 @@ typedef struct DrainSpeed {
 
 /* Of what the manager lists. */
 uint64_t drain_left_there(const OpDrainReply *r);
+/* Only what both the manager and the host say, which is heard. */
+bool drain_is_done(const OpDrainReply *r);
 /* "3 regions", "1 region": appends the number and the word for it. */
 void drain_say_count(GString *out, uint64_t n, const char *one, const char *many);
 void drain_say_size(GString *out, uint64_t bytes);

@@ -493,6 +493,17 @@ TEST(quota__what_leaves_does_not_count)
     rig_free(rig);
 }
 
+/* What it has said last may be old. */
+TEST(drain__tells_that_the_host_is_silent)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    assert_int_equal(drain(rig, imd, DRAIN_START).silent_s, 0);
+    rig_wait(rig, 20 * NS_PER_S);
+    assert_in_range(drain(rig, imd, DRAIN_LOOK).silent_s, 15, 20);
+    rig_free(rig);
+}
+
 /* ---- managers -------------------------------------------------------------------------------- */
 
 /* It knows of no drain, and at first not what the host has: that must not look like the end. */

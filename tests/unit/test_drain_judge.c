@@ -85,6 +85,21 @@ TEST(done__only_if_all_say_so)
     assert_int_equal(look(1), DRAIN_DONE);
 }
 
+/* It may have more than it has said, as nobody hears it. */
+TEST(done__not_of_a_silent_host)
+{
+    begin();
+    nothing_left();
+    now.reply.silent_s = 16;
+    assert_int_equal(look(0), DRAIN_GOES_ON);
+    assert_says(drain_say_progress, "0 regions left; the host is silent, for 16 s now");
+    assert_int_equal(look(45), DRAIN_STUCK);
+    assert_says(say_stuck, "10.0.0.2:7701: not done, 0 regions are left there\n"
+                           "  the host is silent, for 16 s now: what it has is not known");
+    now.reply.silent_s = 0;
+    assert_int_equal(look(1), DRAIN_DONE);
+}
+
 /* Another start of the host has nothing, and is not drained. */
 TEST(done__not_of_another_epoch)
 {
@@ -386,7 +401,7 @@ TEST(json__has_all)
         "\"listed\":true,\"open_regions\":3,\"open_bytes\":12582912,\"kept_regions\":0,"
         "\"kept_bytes\":0,\"busy_regions\":0,\"host_regions\":3,\"clients\":2,\"asking\":1,"
         "\"refused\":0,\"left_bytes\":10,\"copied_bytes\":0,\"bytes_per_second\":0,"
-        "\"seconds_left\":0}\n");
+        "\"seconds_left\":0,\"silent_seconds\":0}\n");
     for (unsigned v = 0; v <= DRAIN_VERDICT_MAX; v++)
         assert_true(strlen(drain_verdict_text(v)) > 3);
 }

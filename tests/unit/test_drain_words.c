@@ -72,11 +72,16 @@ TEST(json__has_all)
         "\"listed\":true,\"open_regions\":12,\"open_bytes\":50331648,\"kept_regions\":3,"
         "\"kept_bytes\":5242880,\"busy_regions\":0,\"host_regions\":15,\"clients\":2,\"asking\":1,"
         "\"refused\":0,\"left_bytes\":36700160,\"copied_bytes\":7,\"bytes_per_second\":20971520,"
-        "\"seconds_left\":2,\"to_copy_bytes\":41943040,\"rate\":0}");
+        "\"seconds_left\":2,\"silent_seconds\":0,\"to_copy_bytes\":41943040,\"rate\":0}");
     d.progress = (OpDrainReply){.listed = 1};
     g_string_truncate(out, 0);
     drain_status_say_json(&d, out);
     assert_non_null(strstr(out->str, "\"state\":\"done\""));
+    d.progress.silent_s = 1;
+    g_string_truncate(out, 0);
+    drain_status_say_json(&d, out);
+    assert_non_null(strstr(out->str, "\"state\":\"draining\""));
+    d.progress.silent_s = 0;
     d.progress.host_regions = 1; /* the manager has them yet to hear of */
     g_string_truncate(out, 0);
     drain_status_say_json(&d, out);
