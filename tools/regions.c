@@ -9,9 +9,11 @@
 
 #include "base/bytes.h"
 #include "base/parse.h"
+#include "base/printable.h"
 #include "daemon/start.h"
 #include "proto/conf/defaults.h"
 #include "tools/client.h"
+#include "tools/cluster_status.h"
 #include "tools/command.h"
 #include "tools/copies.h"
 
@@ -96,12 +98,39 @@ static int fetch(ToolClient *c, OpRegions op, bool copies, GArray *rows, char *e
     return res;
 }
 
-static bool is_on(const RegionStatus *r, const Resolved *hosts)
+static bool is_among(const Addr *host, const Resolved *hosts)
 {
-    bool is = hosts->count == 0;
+    bool is = false;
     for (unsigned i = 0; i < hosts->count; i++)
-        is |= addr_equal(&r->host, &hosts->found[i]);
+        is |= addr_equal(host, &hosts->found[i]);
     return is;
+}
+
+/* Leaves out what is on others. */
+static void keep_those_on(const Resolved *hosts, GArray *rows)
+{
+    for (guint i = rows->len; i-- > 0 && hosts->count > 0;)
+        if (!is_among(&g_array_index(rows, RegionRow, i).region.host, hosts))
+            g_array_remove_index_fast(rows, i);
+}
+
+/* No region is there: so it is of a host, not of one that nobody knows. 0, -errno. */
+static int must_be_known(ToolClient *c, const RegionsOptions *o, const Resolved *hosts, char *error)
+{
+    ClusterStatus s;
+    bool known = false;
+    cluster_status_init(&s);
+    int res = cluster_status_fetch(&s, c, error);
+    for (guint i = 0; res == 0 && i < s.hosts->len; i++)
+        known |= is_among(&g_array_index(s.hosts, HostStatus, i).address, hosts);
+    cluster_status_deinit(&s);
+    if (res < 0 || known)
+        return res;
+    char shown[128];
+    (void)snprintf(error, CONFIG_ERROR_MAX,
+                   "the manager knows no host %s that lends memory: dodo status lists them",
+                   printable_short(o->host, shown, sizeof shown));
+    return -ENOENT;
 }
 
 /* Of each address that the host's name has. Copies of what is there are elsewhere: all are looked
@@ -122,11 +151,11 @@ static int fetch_all(const RegionsOptions *o, const OpRegions *op, const Resolve
         one.host = hosts->found[i];
         res = fetch(&c, one, false, ret->rows, error);
     }
-    tool_client_close(&c);
     copies_count((RegionRow *)(void *)ret->rows->data, ret->rows->len);
-    for (guint i = ret->rows->len; i-- > 0;)
-        if (!is_on(&g_array_index(ret->rows, RegionRow, i).region, hosts))
-            g_array_remove_index_fast(ret->rows, i);
+    keep_those_on(hosts, ret->rows);
+    if (res >= 0 && hosts->count > 0 && ret->rows->len == 0)
+        res = must_be_known(&c, o, hosts, error);
+    tool_client_close(&c);
     return res;
 }
 

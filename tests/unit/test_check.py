@@ -169,5 +169,25 @@ class Check(Case):
             self.assertIn(b'dodo check: ', run.stderr)
 
 
+class Others(Case):
+    """What other commands say of hosts and addresses that are not what they ask for."""
+
+    def setUp(self):
+        super().setUp()
+        self.start_cmd()
+        self.imd, self.host = self.start_imd()
+
+    def refused(self, words, said):
+        status, out, err = self.run_dodo(*words, '--manager', self.manager)
+        self.assertEqual((status, out), (1, ''), err)
+        self.assertIn(said, err)
+
+    def test_regions_of_a_host(self):
+        status, out, err = self.run_dodo('regions', '--manager', self.manager, '--host', self.host)
+        self.assertEqual((status, out, err), (0, '0 regions, 0 B\n', ''))
+        for words in (['regions', '--host'], ['regions', '--json', '--host'], ['drain']):
+            self.refused([*words, '10.9.9.9'], ': the manager knows no host 10.9.9.9')
+
+
 if __name__ == '__main__':
     unittest.main(argv=sys.argv[:1], verbosity=2)
