@@ -123,13 +123,8 @@ static int ask_manager(CheckManager *m, const ToolOptions *o, const Resolved *pe
     m->address = c.peer;
     m->hello_ns = c.up_ns - began;
     m->sealed = endpoint_is_sealed(c.port.endpoint);
-    if (c.session->peer_role != ROLE_CMD) {
-        char text[ADDR_TEXT_MAX];
-        (void)snprintf(m->error, sizeof m->error,
-                       "%s is another daemon, not the manager: set the address of cmd",
-                       addr_format(&m->address, text, sizeof text));
-        res = -1;
-    } else {
+    res = tool_client_must_be_manager(&c, m->error);
+    if (res == 0) {
         res = cluster_status_fetch(s, &c, m->error);
         m->uptime_ms = s->last.uptime_ms;
         m->standby = tool_client_stands_by(&c);

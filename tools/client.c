@@ -206,6 +206,17 @@ int tool_client_open_any(ToolClient *c, const ToolOptions *o, const Resolved *pe
     return res;
 }
 
+int tool_client_must_be_manager(const ToolClient *c, char error[CONFIG_ERROR_MAX])
+{
+    char text[ADDR_TEXT_MAX];
+    if (c->session->peer_role == ROLE_CMD)
+        return 0;
+    (void)snprintf(error, CONFIG_ERROR_MAX,
+                   "%s is another daemon, not the manager: set the address of cmd",
+                   addr_format(&c->peer, text, sizeof text));
+    return -EPROTO;
+}
+
 int tool_client_open_manager(ToolClient *c, const ToolOptions *o, ToolWatch *watch,
                              char error[CONFIG_ERROR_MAX])
 {
@@ -218,7 +229,14 @@ int tool_client_open_manager(ToolClient *c, const ToolOptions *o, ToolWatch *wat
         return -EINVAL;
     }
     int res = tool_find(o->common.manager, DEFAULT_CMD_PORT, &peers, error);
-    return res < 0 ? res : tool_client_open_any(c, o, &peers, watch, error);
+    if (res == 0)
+        res = tool_client_open_any(c, o, &peers, watch, error);
+    if (res < 0)
+        return res;
+    res = tool_client_must_be_manager(c, error);
+    if (res < 0)
+        tool_client_close(c);
+    return res;
 }
 
 void tool_client_close(ToolClient *c)

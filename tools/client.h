@@ -62,7 +62,9 @@ bool tool_client_stands_by(const ToolClient *c);
  * above. */
 int tool_client_open_any(ToolClient *c, const ToolOptions *o, const Resolved *peers,
                          ToolWatch *watch, char error[CONFIG_ERROR_MAX]);
-/* To the manager that the options name. */
+/* 0; -EPROTO: the peer is another daemon, not the manager, as @error says. */
+int tool_client_must_be_manager(const ToolClient *c, char error[CONFIG_ERROR_MAX]);
+/* To the manager that the options name. -EPROTO: see above. */
 int tool_client_open_manager(ToolClient *c, const ToolOptions *o, ToolWatch *watch,
                              char error[CONFIG_ERROR_MAX]);
 void tool_client_close(ToolClient *c); /* also of a zeroed one */

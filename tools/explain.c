@@ -77,13 +77,14 @@ static int fetch(const ToolOptions *o, const Resolved *peers, Text *t, char *err
                        " (rmd reports on its own host only)");
         return res;
     }
-    res = 1;
+    const bool other = c.session->peer_role != ROLE_RMD;
+    res = other ? -EPROTO : 1;
     for (unsigned i = 0; res == 1 && i < TRIES_MAX; i++)
         res = fetch_text(&c, t, error);
     if (res == 1) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "what rmd says changes too quickly; try again");
         res = -EAGAIN;
-    } else if (res == -EPROTO && c.request.status == STATUS_DENIED) {
+    } else if (other || (res == -EPROTO && c.request.status == STATUS_DENIED)) {
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "that is another daemon, not rmd, whose port is %d by default",
                        DEFAULT_RMD_PORT);

@@ -182,6 +182,16 @@ class Others(Case):
         self.assertEqual((status, out), (1, ''), err)
         self.assertIn(said, err)
 
+    def test_another_daemon(self):
+        """It answers, but not what it is asked."""
+        self.manager = self.host
+        for words in (['status'], ['status', '--json'], ['regions'], ['drain', self.host], ['ping']):
+            self.refused(words, self.host + ' is another daemon, not the manager')
+        data = self.imd.says(r'imd ready: .* data_ports=([0-9]+)')
+        status, _, err = self.run_dodo('explain', '127.0.0.1:' + data)
+        self.assertEqual(status, 1)
+        self.assertIn('that is another daemon, not rmd', err)
+
     def test_regions_of_a_host(self):
         status, out, err = self.run_dodo('regions', '--manager', self.manager, '--host', self.host)
         self.assertEqual((status, out, err), (0, '0 regions, 0 B\n', ''))

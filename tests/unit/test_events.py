@@ -115,7 +115,7 @@ class Events(Case):
         _, host = self.start_imd()
         status, out, err = self.run_dodo('events', '--manager', host, '--timeout', '300ms')
         self.assertEqual((status, out), (1, ''))
-        self.assertIn('does not answer', err)
+        self.assertIn('is another daemon, not the manager', err)
 
 
 if __name__ == '__main__':
