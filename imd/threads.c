@@ -149,6 +149,18 @@ static int open_socket(const ImdThreads *t, const ImdOptions *o, const Addr *at,
     return res;
 }
 
+/* No option has named this port. */
+static int port_in_use(const Addr *at, char *error)
+{
+    char text[ADDR_TEXT_MAX];
+    (void)snprintf(
+        error, CONFIG_ERROR_MAX,
+        "cannot listen on %s: the port is in use, by another imd perhaps; choose another "
+        "[imd] data_port, or 0 for any",
+        addr_format(at, text, sizeof text));
+    return -EADDRINUSE;
+}
+
 static int open_thread(ImdThreads *t, const ImdThreadsConfig *c, char *error)
 {
     const ImdOptions *o = c->options;
@@ -177,7 +189,7 @@ static int open_thread(ImdThreads *t, const ImdThreadsConfig *c, char *error)
     at.port = o->data_port ? (uint16_t)(o->data_port + i) : 0;
     int res = open_socket(t, o, &at, &socket, error);
     if (res < 0)
-        return res;
+        return res == -EADDRINUSE ? port_in_use(&at, error) : res;
     res = imd_thread_init(&t->of[i], &config, socket);
     if (res < 0) {
         socket = transport_close(socket);

@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../lib'))
 
 # pylint: disable=wrong-import-position
-from daemons import DODO, PATIENCE, Case
+from daemons import DODO, IMD, PATIENCE, Case
 
 CHECKS = ['config', 'key', 'manager', 'hosts', 'memlock', 'buffers']
 
@@ -191,6 +191,15 @@ class Others(Case):
         status, _, err = self.run_dodo('explain', '127.0.0.1:' + data)
         self.assertEqual(status, 1)
         self.assertIn('that is another daemon, not rmd', err)
+
+    def test_a_data_port_in_use(self):
+        """Of two imds on one host: the error names what to change."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+            other.bind(('127.0.0.1', 0))
+            port = other.getsockname()[1]
+            self.write(self.config, '[imd]\ndata_port = %d\nthreads = 1\n' % port)
+            imd = self.start(IMD, '--manager', self.manager, '--listen', '127.0.0.1:0', '--pool', '1M')
+            imd.says(r'(cannot listen on 127.0.0.1:%d: .*; choose another \[imd\] data_port, or 0 for any)' % port)
 
     def test_regions_of_a_host(self):
         status, out, err = self.run_dodo('regions', '--manager', self.manager, '--host', self.host)
