@@ -111,10 +111,12 @@ static void print_head(const StatusView *s)
         (void)snprintf(duty, sizeof duty, "stands by for");
     else if (r->number != MANAGER_UNLEASED)
         (void)snprintf(duty, sizeof duty, "lease %" PRIu64 " for", r->number);
-    printf("manager %s, %s %s: %u hosts, %" PRIu64 " regions, %" PRIu64 " clients\n",
-           addr_format(&s->manager, text, sizeof text), duty,
-           format_time(r->last.uptime_ms / 1000 * NS_PER_S, uptime, sizeof uptime), r->hosts->len,
-           r->last.regions, r->last.clients);
+    g_autoptr(GString) counts = g_string_new(NULL);
+    drain_say_count(counts, r->hosts->len, "host, ", "hosts, ");
+    drain_say_count(counts, r->last.regions, "region, ", "regions, ");
+    drain_say_count(counts, r->last.clients, "client", "clients");
+    printf("manager %s, %s %s: %s\n", addr_format(&s->manager, text, sizeof text), duty,
+           format_time(r->last.uptime_ms / 1000 * NS_PER_S, uptime, sizeof uptime), counts->str);
 }
 
 /* It has a line of its own, below the table. */

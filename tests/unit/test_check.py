@@ -201,6 +201,10 @@ class Others(Case):
             imd = self.start(IMD, '--manager', self.manager, '--listen', '127.0.0.1:0', '--pool', '1M')
             imd.says(r'(cannot listen on 127.0.0.1:%d: .*; choose another \[imd\] data_port, or 0 for any)' % port)
 
+    def test_status_counts(self):
+        _, out, err = self.run_dodo('status', '--manager', self.manager)
+        self.assertRegex(out, r'^manager \S+, up \S+: 1 host, 0 regions, 0 clients\n', err)
+
     def test_regions_of_a_host(self):
         status, out, err = self.run_dodo('regions', '--manager', self.manager, '--host', self.host)
         self.assertEqual((status, out, err), (0, '0 regions, 0 B\n', ''))
