@@ -127,11 +127,7 @@ static int survey(Survey *s, const SurveyOptions *o, char *const *names, char *e
         survey_print_json(stdout, s, &sum);
     else
         survey_print_table(stdout, s, o->kb);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot write to the standard output");
-        return -EIO;
-    }
-    return 0;
+    return 0; /* main() sees whether it came through */
 }
 
 static int run(int argc, char **argv)

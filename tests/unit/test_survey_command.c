@@ -137,8 +137,10 @@ TEST(says_what_to_fix)
     assert_run(1, "none");
     assert_string_equal(said,
                         "dodo survey: there is no sample: is that what dodo-rmd --survey wrote?\n");
-    assert_run(1, "a >/dev/full");
-    assert_run(1, "/dev/zero"); /* which has no end */
+    assert_run(1, "a 3>&1 >/dev/full 2>&3 #");
+    assert_memory_equal(said, "dodo survey: cannot write to the standard output: ", 50);
+    assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1); /* one line */
+    assert_run(1, "/dev/zero");                                    /* which has no end */
     assert_says("/dev/zero: Invalid argument");
     assert_run(2, "--lots a");
 }
