@@ -45,7 +45,7 @@ void cmd_on_reload(void *ctx)
                   ? start_reload(&o.common, cmd->port.endpoint, os_now_ns(), error)
                   : -EINVAL;
     if (res < 0)
-        log_event(LOG_LEVEL_ERROR, "not_reloaded", "error=\"%s\"", error);
+        start_log_not_reloaded(error);
     else
         reloaded(cmd, &o, res > 0);
     config_clear(&cmd_program, &o);

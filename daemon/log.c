@@ -82,6 +82,21 @@ static size_t put_time(char *buf, size_t cap)
            (size_t)snprintf(buf + n, cap - n, ".%03dZ", (int)((uint64_t)now.tv_nsec / NS_PER_MS));
 }
 
+char *log_quoted(const char *text, char *buf, size_t cap)
+{
+    size_t n = 0;
+    for (; *text; text++) {
+        const bool escaped = *text == '"' || *text == '\\';
+        if (n + escaped + 1 >= cap)
+            break;
+        if (escaped)
+            buf[n++] = '\\';
+        buf[n++] = *text;
+    }
+    buf[n] = '\0';
+    return buf;
+}
+
 /* A reader that has stopped reading must not stop us: what does not fit is lost. A pipe that others
  * fill, too, could be full again after the look at it; a socket, as the journal's, cannot. */
 bool log_write(int fd, const char *text, size_t len)

@@ -17,6 +17,9 @@ void log_init(const char *program, enum LogLevel level);
 /* @event: one word. @format: its "key=value" pairs, separated by blanks, or "". */
 void log_event(enum LogLevel level, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* @text as the value of a key, between quotes: a backslash before each quote and backslash in it.
+ * As much of it as there is room for; returns @buf. @cap: at least 1. */
+char *log_quoted(const char *text, char *buf, size_t cap);
 /* Writes to a stream that somebody may have stopped reading, without waiting. False: no room. */
 bool log_write(int fd, const char *text, size_t len);
 /* "error", "warn", "info", "debug": 0, or -EINVAL. */

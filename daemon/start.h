@@ -70,6 +70,8 @@ int start_reload(const CommonOptions *o, Endpoint *endpoint, uint64_t now_ns,
 /* The log's lines of a reload: "reloaded", with what is in effect now and @more, its "key=value"
  * pairs; and what must wait for a start, if anything must. */
 void start_log_reload(const ConfigChanges *changes, const char *more);
+/* That it goes on with what it has, and why. */
+void start_log_not_reloaded(const char *error);
 /* A text among the options in effect is now what was read; the options read lose it. */
 void start_take_text(char **field, char **read);
 /* No core file holds what this process does, and no other process of the user may look into it.

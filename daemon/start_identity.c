@@ -139,6 +139,13 @@ void start_log_reload(const ConfigChanges *changes, const char *more)
                   changes->waiting);
 }
 
+void start_log_not_reloaded(const char *error)
+{
+    char text[2 * CONFIG_ERROR_MAX];
+    log_event(LOG_LEVEL_ERROR, "not_reloaded", "error=\"%s\"",
+              log_quoted(error, text, sizeof text));
+}
+
 void start_take_text(char **field, char **read)
 {
     char *old = *field;

@@ -10,18 +10,14 @@
 #include "daemon/start.h"
 #include "imd/shell_private.h"
 
-static void not_reloaded(const char *error)
-{
-    log_event(LOG_LEVEL_ERROR, "not_reloaded", "error=\"%s\"", error);
-}
-
 void imd_ask_reloader(Imd *imd, bool from_owner)
 {
     imd->from_owner = from_owner;
     int res = reloader_ask(&imd->reloader);
     if (res < 0)
-        not_reloaded(res == -EAGAIN ? "it is being read already"
-                                    : "the process that reads the key has ended: start imd again");
+        start_log_not_reloaded(res == -EAGAIN
+                                   ? "it is being read already"
+                                   : "the process that reads the key has ended: start imd again");
 }
 
 static void move_manager(Imd *imd, const char *manager)
@@ -40,7 +36,7 @@ static void take_settings(Imd *imd, const ImdSettings *s)
     ConfigChanges changes = s->changes;
     const int res = start_set_keys(imd->port.endpoint, &s->keys, os_now_ns(), error);
     if (res < 0) {
-        not_reloaded(error);
+        start_log_not_reloaded(error);
         return;
     }
     if (res > 0)
@@ -71,7 +67,7 @@ void imd_on_reloader(void *ctx)
     if (res == 0)
         take_settings(imd, &s);
     else if (res != -EAGAIN)
-        not_reloaded(error);
+        start_log_not_reloaded(error);
     if (res == -EPIPE) {
         loop_unwatch(imd->loop, imd->reloader.fd);
         reloader_close(&imd->reloader);

@@ -82,7 +82,7 @@ static void reload(ImdThread *t, const ImdOrder *o)
 {
     char error[CONFIG_ERROR_MAX] = "";
     if (start_set_keys(t->port.endpoint, o->keys, os_now_ns(), error) < 0)
-        log_event(LOG_LEVEL_ERROR, "not_reloaded", "error=\"%s\"", error);
+        start_log_not_reloaded(error);
     serve_pace_bytes(&t->serve, o->pace_bytes);
 }
 

@@ -64,7 +64,7 @@ void rmd_on_reload(void *ctx)
     if (res == 0 && rmd->has_port)
         res = start_reload(&o.common, rmd->port.endpoint, os_now_ns(), error);
     if (res < 0)
-        log_event(LOG_LEVEL_ERROR, "not_reloaded", "error=\"%s\"", error);
+        start_log_not_reloaded(error);
     else
         reloaded(rmd, &o, res > 0);
     config_clear(&rmd_program, &o);

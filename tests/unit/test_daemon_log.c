@@ -79,6 +79,14 @@ static void nobody_reads(const int ends[2])
     reader_close(r);
 }
 
+TEST(log__quotes_in_a_value_are_escaped)
+{
+    char text[16];
+    assert_string_equal(log_quoted("a \"b\\", text, sizeof text), "a \\\"b\\\\");
+    assert_string_equal(log_quoted("a \"b\\", text, 4), "a "); /* never half of a pair */
+    assert_string_equal(log_quoted("", text, 1), "");
+}
+
 TEST(test_pipe)
 {
     int ends[2];

@@ -294,7 +294,7 @@ class Edges(Case):
                 elif faults and faults[0].endswith(POPULATE):
                     self.assertIn(told.split()[0], ('reloaded', 'not_reloaded'))
                 elif faults:
-                    self.assertEqual(told, 'not_reloaded error="%s"' % faults[0])
+                    self.assertEqual(told, 'not_reloaded error="%s"' % re.sub(r'(["\\])', r'\\\1', faults[0]))
                 else:
                     self.assertNotIn(path, told)
         self.assertEqual(daemon.end(), 0, daemon.said())
