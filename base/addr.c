@@ -63,6 +63,14 @@ bool addr_is_any(const Addr *a)
     return (a->kind == ADDR_IP4 || a->kind == ADDR_IP6) && memcmp(a->host, zero, host_len(a)) == 0;
 }
 
+bool addr_is_many(const Addr *a)
+{
+    static const uint8_t all[] = {255, 255, 255, 255};
+    if (a->kind == ADDR_IP4)
+        return (a->host[0] & 0xf0) == 0xe0 || memcmp(a->host, all, sizeof all) == 0;
+    return a->kind == ADDR_IP6 && a->host[0] == 0xff;
+}
+
 Addr addr_sim(uint16_t host, uint16_t port)
 {
     return (Addr){.kind = ADDR_SIM, .port = port, .host = {host & 0xff, host >> 8}};

@@ -24,7 +24,8 @@ bool addr_equal(const Addr *a, const Addr *b);
 bool addr_same_host(const Addr *a, const Addr *b); /* ports apart */
 uint64_t addr_hash(const Addr *a);
 bool addr_is_loopback(const Addr *a);
-bool addr_is_any(const Addr *a); /* 0.0.0.0, :: */
+bool addr_is_any(const Addr *a);  /* 0.0.0.0, :: */
+bool addr_is_many(const Addr *a); /* multicast, 255.255.255.255: nothing comes from there */
 Addr addr_sim(uint16_t host, uint16_t port);
 
 /* "10.0.0.1:7700", "[::1]:7700", "10.0.0.1" (port becomes @default_port), "[fe80::1%2]:7700".

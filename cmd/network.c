@@ -61,6 +61,8 @@ int cmd_network_open(Cmd *cmd, const Id128 *instance, char *error)
     EndpointConfig config;
     int res = address_watch_start(&cmd->address, &o->common, &o->listen, false, error);
     if (res == 0)
+        res = start_listen_check(&cmd->address.at, error); /* first: no key would help */
+    if (res == 0)
         res = start_identity(&o->common, addresses, 1, &config, error);
     if (res < 0)
         return res;

@@ -33,6 +33,9 @@ int start_manager(const CommonOptions *o, const Addr *listen, Places *ret,
                   char error[CONFIG_ERROR_MAX]);
 /* Who is meant, for a line of the log: "NAMES" as given, or "10.0.0.1:7700" once one is asked. */
 const char *start_manager_text(const CommonOptions *o, const Addr *peer, char buf[ADDR_TEXT_MAX]);
+/* Whether answers can come from @listen: it is one address, and one that others reach. 0, -EINVAL.
+ */
+int start_listen_check(const Addr *listen, char error[CONFIG_ERROR_MAX]);
 /* A transport bound to @listen, which must name one address of this host: what answers must answer
  * from the address it was asked at. */
 int start_listen(const Addr *listen, const TransportOptions *options, Transport **ret,

@@ -52,12 +52,41 @@ int start_identity(const CommonOptions *o, const Addr *const *addresses, unsigne
     return 0;
 }
 
+/* fe80::/10, on a link that is not named: the kernel says "Invalid argument". */
+static bool lacks_its_link(const Addr *a)
+{
+    return a->kind == ADDR_IP6 && a->scope == 0 && a->host[0] == 0xfe &&
+           (a->host[1] & 0xc0) == 0x80;
+}
+
+int start_listen_check(const Addr *listen, char error[CONFIG_ERROR_MAX])
+{
+    char text[ADDR_TEXT_MAX];
+    const char *fault = NULL;
+    if (addr_is_any(listen))
+        fault = "name the one address of this host that the others reach it at";
+    else if (addr_is_many(listen))
+        fault = "no answer can come from it; name the one address of this host that the others "
+                "reach it at";
+    else if (lacks_its_link(listen))
+        fault = "an address of one link, which others would have to name as this host does; give "
+                "one of another kind (see ip addr)";
+    if (!fault)
+        return 0;
+    (void)snprintf(error, CONFIG_ERROR_MAX, "cannot listen on %s: %s",
+                   addr_format(listen, text, sizeof text), fault);
+    return -EINVAL;
+}
+
 int start_member_identity(const CommonOptions *o, const Addr *listen, const Places *places,
                           EndpointConfig *ret, char error[CONFIG_ERROR_MAX])
 {
     const Addr *all[1 + PLACES_MAX] = {listen};
     Addr manager[PLACES_MAX];
     const unsigned count = places_addresses(places, manager);
+    int res = start_listen_check(listen, error);
+    if (res < 0)
+        return res; /* no key would help */
     for (unsigned i = 0; i < count; i++)
         all[1 + i] = &manager[i];
     return start_identity(o, all, 1 + count, ret, error);
@@ -153,37 +182,19 @@ void start_take_text(char **field, char **read)
     *read = old;
 }
 
-/* fe80::/10, on a link that is not named: the kernel says "Invalid argument". */
-static bool lacks_its_link(const Addr *a)
-{
-    return a->kind == ADDR_IP6 && a->scope == 0 && a->host[0] == 0xfe &&
-           (a->host[1] & 0xc0) == 0x80;
-}
-
 /* @raw: NULL: no raw frames. */
 static int listen_at(const Addr *listen, const TransportOptions *options, const TransportRaw *raw,
                      Transport **ret, int *ret_raw, char *error)
 {
     char text[ADDR_TEXT_MAX];
+    int res = start_listen_check(listen, error);
+    if (res < 0)
+        return res;
     (void)addr_format(listen, text, sizeof text);
-    if (addr_is_any(listen)) {
-        (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "cannot listen on %s: name the one address of this host that the others "
-                       "reach it at",
-                       text);
-        return -EINVAL;
-    }
-    if (lacks_its_link(listen)) {
-        (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "cannot listen on %s: an address of one link, which others would have to "
-                       "name as this host does; give one of another kind (see ip addr)",
-                       text);
-        return -EINVAL;
-    }
     TransportOptions late = options ? *options : (TransportOptions){0};
     late.free_bind = true;
-    int res = raw ? transport_raw_open(listen, &late, raw, ret, ret_raw)
-                  : transport_udp_open(listen, &late, ret);
+    res = raw ? transport_raw_open(listen, &late, raw, ret, ret_raw)
+              : transport_udp_open(listen, &late, ret);
     if (res == 0 && (*ret)->late)
         log_event(LOG_LEVEL_WARN, "address_not_there",
                   "listen=%s fix=\"not an address of this host (see ip addr): waiting for it\"",

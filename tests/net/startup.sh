@@ -61,6 +61,9 @@ refused 1 "readable by others" "$cmd" --listen 127.0.0.1:0 --key open.key
 refused 1 "64 hexadecimal digits" "$cmd" --listen 127.0.0.1:0 --key bad.key
 refused 1 "not a loopback address" "$cmd" --listen 192.0.2.1:0
 refused 1 "name the one address" "$cmd" --listen 0.0.0.0:0 --key key
+refused 1 "name the one address" "$cmd" --listen 0.0.0.0:0
+refused 1 "no answer can come from it" "$cmd" --listen 224.0.0.1 --key key
+refused 1 "no answer can come from it" "$imd" --manager 10.0.0.1 --listen 255.255.255.255 --pool 1M
 refused 1 "more than this host has" "$imd" "${here[@]}" --pool 200T
 refused 1 'unknown key "pol"' "$imd" "${here[@]}" --pool 1M --config unknown.conf
 refused 1 "log_level" "$imd" "${here[@]}" --pool 1M --config value.conf

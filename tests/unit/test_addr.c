@@ -149,6 +149,22 @@ TEST(addr_hash__differs_by_each_part)
             assert_true(addr_hash(&all[i]) != addr_hash(&all[k]));
 }
 
+TEST(addr__many)
+{
+    static const char *const many[] = {"224.0.0.1", "239.255.255.255", "255.255.255.255",
+                                       "ff02::1"},
+                             *const one[] = {"223.255.255.255", "240.0.0.1", "255.255.255.254",
+                                             "fe80::1",         "0.0.0.0",   "::"};
+    for (size_t i = 0; i < COUNT(many); i++) {
+        Addr a = parsed(many[i]);
+        assert_true(addr_is_many(&a));
+    }
+    for (size_t i = 0; i < COUNT(one); i++) {
+        Addr a = parsed(one[i]);
+        assert_false(addr_is_many(&a));
+    }
+}
+
 /* Each byte of a host counts, and none behind it. */
 TEST(addr__all_of_a_host_counts)
 {

@@ -91,6 +91,23 @@ CASE(identity__without_a_key_only_loopback)
     }
 }
 
+/* What no key helps is not answered with the advice to give one. */
+CASE(identity__of_an_address_that_none_is)
+{
+    static const char *const listens[] = {"0.0.0.0", "[::]", "224.0.0.1", "255.255.255.255",
+                                          "[ff02::1]"};
+    CommonOptions o = {.cluster = (char *)"blue"};
+    Places places;
+    assert_int_equal(places_parse("127.0.0.1:7700", 7700, &places), 0);
+    for (size_t i = 0; i < G_N_ELEMENTS(listens); i++) {
+        char error[CONFIG_ERROR_MAX] = "";
+        Addr listen = address(listens[i]);
+        EndpointConfig c;
+        assert_int_equal(start_member_identity(&o, &listen, &places, &c, error), -EINVAL);
+        assert_non_null(strstr(error, "name the one address"));
+    }
+}
+
 CASE(identity__with_a_key)
 {
     char error[CONFIG_ERROR_MAX] = "";
