@@ -35,10 +35,18 @@ uint64_t memory_available(void)
 
 /* ---- the pool ------------------------------------------------------------------------------- */
 
+/* What a control group with this limit leaves to the pool. */
+static uint64_t within_limit(uint64_t limit)
+{
+    return limit == UINT64_MAX ? UINT64_MAX
+                               : limit - min_u64(limit / MEMORY_LIMIT_DIVISOR, MEMORY_BESIDE_MAX);
+}
+
 int pool_memory_check(uint64_t bytes, uint64_t available, const MemoryLimit *limit, char *error,
                       size_t error_cap)
 {
-    char wanted[32], there[32];
+    char wanted[32], there[32], all[32];
+    const uint64_t within = within_limit(limit->bytes);
     (void)format_size(bytes, wanted, sizeof wanted);
     if (bytes > available) {
         (void)snprintf(error, error_cap,
@@ -47,11 +55,12 @@ int pool_memory_check(uint64_t bytes, uint64_t available, const MemoryLimit *lim
                        wanted, format_size(available, there, sizeof there));
         return -ENOMEM;
     }
-    if (bytes > limit->bytes) {
+    if (bytes > within) {
         (void)snprintf(error, error_cap,
-                       "a pool of %s is more than the %s that imd's control group may use; choose "
-                       "a smaller --pool or raise the limit in %s",
-                       wanted, format_size(limit->bytes, there, sizeof there), limit->file);
+                       "a pool of %s is more than imd's control group leaves it: %s, of its limit "
+                       "of %s; choose a smaller --pool or raise the limit in %s",
+                       wanted, format_size(within, there, sizeof there),
+                       format_size(limit->bytes, all, sizeof all), limit->file);
         return -ENOMEM;
     }
     return 0;

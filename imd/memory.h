@@ -13,6 +13,10 @@
 
 enum {
     MEMORY_HUGE_PAGE = 2 << 20,
+    /* Of a control group's limit so much is for what imd needs beside the pool, as rmd has it, but
+     * no more than rmd adds to the limit of a group that it makes. */
+    MEMORY_LIMIT_DIVISOR = 16,
+    MEMORY_BESIDE_MAX = 512 << 20,
     MEMORY_RUNS_MAX = 16384, /* of huge pages in a divided pool: the kernel keeps 65530 mappings */
 };
 
@@ -25,9 +29,9 @@ typedef struct PoolMemory {
     unsigned processors; /* as counted at the start: later no file can be opened to count them */
 } PoolMemory;
 
-/* @bytes must not exceed what the host has to give now, nor the limit of this process's control
- * group. @populate: all of it is taken from the host now, and kept. 0; -errno, and @error says
- * what to fix. */
+/* @bytes must not exceed what the host has to give now, nor what the limit of this process's
+ * control group leaves beside imd itself. @populate: all of it is taken from the host now, and
+ * kept. 0; -errno, and @error says what to fix. */
 int pool_memory_map(PoolMemory *m, uint64_t bytes, bool populate, char *error, size_t error_cap);
 void pool_memory_unmap(PoolMemory *m);
 /* From now on a huge page is only where one range has all of it. In any other, the first byte of

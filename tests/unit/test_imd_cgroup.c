@@ -289,17 +289,37 @@ TEST(limit__of_this_host)
 
 /* ---- the pool ------------------------------------------------------------------------------- */
 
+static int checked(uint64_t pool, uint64_t limit_bytes, char error[512])
+{
+    const MemoryLimit limit = {.bytes = limit_bytes, .file = "/cg/a/memory.max"};
+    *error = '\0';
+    return pool_memory_check(pool, UINT64_MAX, &limit, error, 512);
+}
+
+/* imd needs a part of it for itself: filled, a pool of all of it would end imd. */
+TEST(pool__leaves_room_for_imd)
+{
+    char error[512];
+    const uint64_t mib = 1 << 20;
+    assert_int_equal(checked(60 * mib, 64 * mib, error), 0);
+    assert_string_equal(error, "");
+    assert_int_equal(checked(60 * mib + 1, 64 * mib, error), -ENOMEM);
+    assert_int_equal(checked(64 * mib, 64 * mib, error), -ENOMEM);
+    /* A group that rmd makes is larger by the most that is left, whatever the pool. */
+    for (uint64_t pool = mib; pool < (uint64_t)1 << 44; pool *= 2)
+        assert_int_equal(checked(pool, pool + 512 * mib, error), 0);
+}
+
 TEST(pool__more_than_the_limit)
 {
     char error[512] = "";
     MemoryLimit limit = {.bytes = (uint64_t)1 << 30, .file = "/cg/a/memory.max"};
-    assert_int_equal(pool_memory_check(limit.bytes, UINT64_MAX, &limit, error, sizeof error), 0);
-    assert_string_equal(error, "");
-    assert_int_equal(pool_memory_check((uint64_t)2 << 30, UINT64_MAX, &limit, error, sizeof error),
+    assert_int_equal(pool_memory_check((uint64_t)1 << 30, UINT64_MAX, &limit, error, sizeof error),
                      -ENOMEM);
     assert_string_equal(error,
-                        "a pool of 2 GiB is more than the 1 GiB that imd's control group may use; "
-                        "choose a smaller --pool or raise the limit in /cg/a/memory.max");
+                        "a pool of 1 GiB is more than imd's control group leaves it: 960 MiB, of "
+                        "its limit of 1 GiB; choose a smaller --pool or raise the limit in "
+                        "/cg/a/memory.max");
     limit.bytes = UINT64_MAX;
     assert_int_equal(pool_memory_check(4097, 4096, &limit, error, sizeof error), -ENOMEM);
     assert_non_null(strstr(error, "more than this host has"));
