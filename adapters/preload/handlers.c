@@ -15,6 +15,7 @@ typedef void (*Call)(int number, siginfo_t *info, void *context);
 
 /* Addresses, as the calls below have two types for them. */
 static atomic_uintptr_t handlers[_NSIG];
+static atomic_int flags[_NSIG]; /* SA_NODEFER and SA_ONSTACK of them */
 
 /* ---- what runs ------------------------------------------------------------------------------- */
 
@@ -40,10 +41,14 @@ static bool blocked(int number)
     return pthread_sigmask(SIG_SETMASK, NULL, &now) == 0 && sigismember(&now, number) == 1;
 }
 
+/* A sandbox may end programs for calls of the kernel: there is one only where nothing else shows
+ * that a jump has left the handler. */
 static Running made(int number, uintptr_t at)
 {
-    Running r = {.at = at, .number = number, .blocks = blocked(number)};
-    if (sigaltstack(NULL, &r.apart) < 0 || !(r.apart.ss_flags & SS_ONSTACK))
+    const int how = flags[number];
+    Running r = {.at = at, .number = number, .blocks = !(how & SA_NODEFER)};
+    if (r.blocks || !(how & SA_ONSTACK) || sigaltstack(NULL, &r.apart) < 0 ||
+        !(r.apart.ss_flags & SS_ONSTACK))
         r.apart.ss_size = 0;
     return r;
 }
@@ -85,12 +90,14 @@ static bool is_handler(uintptr_t at)
 
 /* What the C library is to set for @handler. *@before: of the program's, if it had one. No call
  * fails that has a handler for a signal that may have one. */
-static uintptr_t change(int number, uintptr_t handler, uintptr_t *before)
+static uintptr_t change(int number, uintptr_t handler, int how, uintptr_t *before)
 {
     *before = 0;
     if (number <= 0 || number >= _NSIG)
         return handler;
     const bool sets = is_handler(handler);
+    if (sets)
+        flags[number] = how;
     *before = sets ? atomic_exchange(&handlers[number], handler) : handlers[number];
     return sets ? (uintptr_t)run : handler;
 }
@@ -107,7 +114,8 @@ static int do_sigaction(int number, const struct sigaction *action, struct sigac
     uintptr_t handler;
     if (action)
         set = *action;
-    set.sa_handler = (sighandler_t)change(number, (uintptr_t)set.sa_handler, &handler); // NOLINT
+    set.sa_handler = (sighandler_t)change(number, (uintptr_t)set.sa_handler, set.sa_flags, // NOLINT
+                                          &handler);
     int res = real_sigaction(number, action ? &set : NULL, &was);
     was.sa_handler = program_has(handler, was.sa_handler);
     if (res == 0 && before)
@@ -120,7 +128,8 @@ typedef sighandler_t (*Setter)(int number, sighandler_t handler);
 static sighandler_t do_signal(Setter setter, int number, sighandler_t handler)
 {
     uintptr_t before;
-    handler = (sighandler_t)change(number, (uintptr_t)handler, &before); // NOLINT
+    const int how = setter == real_sysv_signal ? SA_NODEFER : 0;
+    handler = (sighandler_t)change(number, (uintptr_t)handler, how, &before); // NOLINT
     return program_has(before, setter(number, handler));
 }
 
