@@ -21,6 +21,8 @@ static int compare(const void *a, const void *b)
 
 void copies_count(RegionRow *rows, size_t count)
 {
+    if (count == 0) /* there may be no array */
+        return;
     qsort(rows, count, sizeof *rows, compare);
     for (size_t first = 0, end; first < count && has_copies(&rows[first]); first = end) {
         for (end = first + 1; end < count && compare(&rows[first], &rows[end]) == 0; end++)
