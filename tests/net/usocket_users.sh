@@ -65,7 +65,7 @@ grep -q '^CapEff:[[:space:]]*0*$' "/proc/${proc_pid[serve]}/status" || fail "upi
 # The file's mode keeps strangers out; where it does not, the helper looks who asks.
 chmod 666 "$work/a/eth0"
 pings stranger "$udp" "$raw" "$udp"
-grep -q 'refused uid=4303 ' "$work/socket-a.log" || fail "the helper does not look who asks: $(cat "$work/socket-a.log")"
+grep -q 'refused requests=[0-9]* uid=4303 ' "$work/socket-a.log" || fail "the helper does not look who asks: $(cat "$work/socket-a.log")"
 pings supplementary "$raw" "$raw" "$udp"
 
 # ---- a copy -----------------------------------------------------------------------------------
