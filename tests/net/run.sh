@@ -134,7 +134,9 @@ proc_signal mount TERM
 proc_wait mount || fail "dodo mount ended with status $?"
 [ "$(sed -n 1p "$work/report")" = before ] || fail "the report replaces what was there"
 grep -q "^$large: cached, 3 MiB read$" "$work/report" || fail "the report: $(cat "$work/report")"
-tail -n 1 "$work/report" | grep -q "^total reads=[0-9]* bytes=$size " || fail "the report: $(cat "$work/report")"
+# The kernel may read a page once more that it has given away meanwhile.
+total=$(sed -n 's/^total reads=[0-9]* bytes=\([0-9]*\) .*/\1/p' "$work/report")
+if [ "${total:-0}" -lt "$size" ] || [ "$total" -ge $((2 * size)) ]; then fail "the report: $(cat "$work/report")"; fi
 status=0
 "$bin_dodo" mount --report "$work/none/report" "$work/data" "$work/mnt" 2>"$work/said" || status=$?
 [ "$status" -eq 1 ] || fail "a report that cannot be written: status $status"
