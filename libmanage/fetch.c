@@ -35,20 +35,13 @@ static void job_reads(Cache *c, CacheCall *call, bool held, uint64_t now_ns)
     call_job(call);
 }
 
-/* What is missing from call->at on. */
-static uint64_t past_end(const Cache *c, const CacheCall *call, uint8_t source)
-{
-    uint64_t to = call->at, next;
-    while (to < call->end && (next = missing_end(c, call->region, to, call->end, source)) > to)
-        to = next;
-    return to;
-}
-
-/* Reads that into the caller's buffer. */
+/* Reads into the caller's buffer what is missing from call->at on. */
 static void fetch_past(Cache *c, CacheCall *call, uint8_t source, bool held, uint64_t now_ns)
 {
     Region *r = call->region;
-    uint64_t to = past_end(c, call, source);
+    uint64_t to = call->at, next;
+    while (to < call->end && (next = missing_end(c, r, to, call->end, source)) > to)
+        to = next;
     call->past_cache = true;
     job_begin_buffer(&call->job, r, source, call->at, to, call->buf + (call->at - call->start),
                      now_ns);
@@ -164,8 +157,9 @@ static void fetch_beside(Cache *c, CacheCall *call, const Piece *p, uint64_t off
         call_block(c, call, until);
         return;
     }
-    note_passed(c, call, offset, past_end(c, call, CACHE_READ_FILE));
     fetch_past(c, call, CACHE_READ_FILE, false, now_ns);
+    if (job->kind > CACHE_READ_FILL || job->ahead) /* else another call has noted it */
+        note_passed(c, call, offset, call->job.offset + call->job.len);
 }
 
 void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)

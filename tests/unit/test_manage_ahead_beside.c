@@ -87,6 +87,26 @@ TEST(ahead__what_was_read_beside_its_fetch_was_asked_for)
     cache_free(c);
 }
 
+/* What another call fetches, that one has recorded. */
+TEST(ahead__what_was_read_beside_a_call_is_recorded_once)
+{
+    int rd;
+    CacheCall call;
+    static uint8_t buf[PIECE];
+    Cache *c = make_all_remote(AHEAD + 1, &rd);
+    unsigned before = recorded(c).count, files = w.did[CACHE_READ_FILE];
+    uint64_t at = (uint64_t)piece_at(2 * AHEAD) * PIECE;
+    cache_read_start(&call, c, rd, (off_t)at, buf, sizeof buf, w.now_ns);
+    assert_int_equal(call.need, CACHE_JOB);
+    assert_int_equal(call.job.kind, CACHE_READ_REMOTE);
+    w.now_ns += 2 * w.file_ns;
+    read_piece(c, rd, piece_at(2 * AHEAD));
+    assert_int_equal(w.did[CACHE_READ_FILE], files + 1);
+    assert_int_equal(finish(c, &call), PIECE);
+    assert_int_equal(recorded(c).count, before + 1);
+    cache_free(c);
+}
+
 /* The program reads all that is there, and waits; so much that batches are as long as they may be.
  * The length of each. */
 static unsigned run_ahead(Cache *c, int rd, uint64_t batch_ns, unsigned lengths[RUN])
