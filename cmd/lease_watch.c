@@ -91,10 +91,8 @@ uint64_t cmd_lease_due(const Cmd *cmd)
 
 void cmd_end_lease(Cmd *cmd)
 {
-    if (lease_ended(&cmd->lease, os_now_ns()) == LEASE_LOST) {
-        follow_duty(cmd, os_now_ns());
-        return;
-    }
+    if (lease_ended(&cmd->lease, os_now_ns()) == LEASE_LOST)
+        follow_duty(cmd, os_now_ns()); /* it has said so then */
     manager_say_goodbye(cmd->manager, cmd->port.endpoint);
     port_flush(&cmd->port);
 }

@@ -167,7 +167,7 @@ static void close_running(Call *call, uint64_t now_ns)
         break;
     case RUN_TIMED_OUT:
     case RUN_HOST_CHANGED:
-        client_manager_note(call->channel->client, true);
+        client_manager_gone(call->channel->client);
         close_unanswered(call);
         break;
     }

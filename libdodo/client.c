@@ -129,13 +129,14 @@ void client_manager_heard(Client *c, const Session *s, uint64_t now_ns)
     client_lock(c);
     if (s->peer_role == ROLE_CMD)
         fence_heard(&c->fence, s->peer_epoch, now_ns);
+    c->manager_silent = false;
     client_unlock(c);
 }
 
-void client_manager_note(Client *c, bool silent)
+void client_manager_gone(Client *c)
 {
     client_lock(c);
-    c->manager_silent = silent;
+    c->manager_silent = true;
     client_unlock(c);
 }
 

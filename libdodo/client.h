@@ -99,8 +99,8 @@ Addr client_manager_silent(Client *c, const Addr *peer);
 bool client_manager_allowed(Client *c, const Session *s, uint64_t now_ns);
 /* It has answered. */
 void client_manager_heard(Client *c, const Session *s, uint64_t now_ns);
-/* It has left a request unanswered for as long as one may take, or answers again. */
-void client_manager_note(Client *c, bool silent);
+/* It has left a request unanswered for as long as that may take. */
+void client_manager_gone(Client *c);
 /* It has a newer lease than any that was heard: it is asked from now on. */
 void client_manager_scouted(Client *c, const Session *s, uint64_t now_ns);
 /* How many addresses it may have. */

@@ -158,7 +158,7 @@ enum RunResult run_request_step(Call *call, uint64_t now_ns)
         if (st->u.request.times.deadline_ns >= c->config.request.deadline_ns) {
             story_manager_silent(c, &st->run.peer, now_ns); /* a shorter wait proves nothing */
             (void)client_manager_silent(c, &st->run.peer);
-            client_manager_note(c, true);
+            client_manager_gone(c);
         }
         return RUN_TIMED_OUT;
     }
@@ -166,7 +166,6 @@ enum RunResult run_request_step(Call *call, uint64_t now_ns)
         judge_answer(call, now_ns);
     if (st->u.request.state == REQUEST_ANSWERED) {
         story_manager_heard(c, &st->run.peer, now_ns);
-        client_manager_note(c, false);
         st->run.status = st->u.request.status;
         return st->run.status == STATUS_OK ? RUN_DONE : RUN_REFUSED;
     }
