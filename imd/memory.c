@@ -16,6 +16,7 @@
 #include "base/os.h"
 #include "base/parse.h"
 #include "imd/priority.h"
+#include "proto/conf/imd_room.h"
 
 enum { GIVE_BACK_PIECE = 16 * MEMORY_HUGE_PAGE, GIVE_BACK_THREADS_MAX = 16 };
 #ifndef MADV_POPULATE_WRITE
@@ -39,7 +40,7 @@ uint64_t memory_available(void)
 static uint64_t within_limit(uint64_t limit)
 {
     return limit == UINT64_MAX ? UINT64_MAX
-                               : limit - min_u64(limit / MEMORY_LIMIT_DIVISOR, MEMORY_BESIDE_MAX);
+                               : limit - min_u64(limit / IMD_ROOM_DIVISOR, IMD_ROOM_BYTES);
 }
 
 int pool_memory_check(uint64_t bytes, uint64_t available, const MemoryLimit *limit, char *error,

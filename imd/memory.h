@@ -13,10 +13,6 @@
 
 enum {
     MEMORY_HUGE_PAGE = 2 << 20,
-    /* Of a control group's limit so much is for what imd needs beside the pool, as rmd has it, but
-     * no more than rmd adds to the limit of a group that it makes. */
-    MEMORY_LIMIT_DIVISOR = 16,
-    MEMORY_BESIDE_MAX = 512 << 20,
     MEMORY_RUNS_MAX = 16384, /* of huge pages in a divided pool: the kernel keeps 65530 mappings */
 };
 

@@ -23,6 +23,7 @@
 #include "daemon/log.h"
 #include "daemon/program.h"
 #include "proto/conf/defaults.h"
+#include "proto/conf/imd_room.h"
 
 #ifndef SYS_process_mrelease
 #define SYS_process_mrelease 448
@@ -31,8 +32,6 @@
 enum {
     MESSAGE_MAX = 256,
     MESSAGES_AT_ONCE = 64,
-    /* imd's own needs beside the pool: tables, buffers, program. */
-    GROUP_EXTRA_BYTES = 512 << 20,
     IOPRIO_WHO_PROCESS = 1,
     IOPRIO_IDLE = 3 << 13,
     EXIT_EXEC = 127,
@@ -179,7 +178,7 @@ static void make_group(Child *c, uint64_t pool_bytes)
     const RmdOptions *o = c->options;
     if (!o->cgroup)
         return;
-    int res = cgroup_make(&c->cgroup, o->cgroup, pool_bytes + GROUP_EXTRA_BYTES, o->cpu_percent);
+    int res = cgroup_make(&c->cgroup, o->cgroup, pool_bytes + IMD_ROOM_BYTES, o->cpu_percent);
     if (res < 0)
         log_event(LOG_LEVEL_WARN, "no_control_group", "parent=%s error=\"%s\"", o->cgroup,
                   strerror(-res));

@@ -8,6 +8,7 @@
 
 #include "base/meminfo.h"
 #include "base/num.h"
+#include "proto/conf/imd_room.h"
 
 /* The sum of the lines "NAME N", in pages; false: there is none, or one that is no number. */
 static bool zoneinfo_sum(const char *zoneinfo, const char *name, uint64_t *ret_pages)
@@ -107,7 +108,7 @@ void memory_state_limit(MemoryState *m, uint64_t limit_bytes, uint64_t left_byte
     if (limit_bytes >= m->total_bytes)
         return;
     m->limit_bytes = limit_bytes > 0 ? limit_bytes : 1;
-    m->limit_left_bytes = sub_u64(left_bytes, limit_bytes / LIMIT_MARGIN_DIVISOR);
+    m->limit_left_bytes = sub_u64(left_bytes, limit_bytes / IMD_ROOM_DIVISOR);
 }
 
 /* @bytes, or what a control group allows while @held_bytes of it are lent. */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HEADROOM_PERCENT = 15, LIMIT_MARGIN_DIVISOR = 16 };
+enum { HEADROOM_PERCENT = 15 };
 
 typedef struct MemoryState {
     uint64_t total_bytes;
