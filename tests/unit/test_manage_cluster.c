@@ -455,6 +455,14 @@ static void child__reads_and_retains(void)
     CHECK(csync(rd) == 0); /* what is cached is in remote memory now, and exit closes it */
 }
 
+/* The same, and ends when it is told to. */
+static void child__reads_and_waits(void)
+{
+    char byte = 0;
+    child__reads_and_retains();
+    CHECK(write(PIPE_FD, &byte, 1) == 1 && read(PIPE_FD, &byte, 1) == 1);
+}
+
 /* A first csync waits until remote memory is open; else the file serves meanwhile. */
 static void child__reads_what_was_retained(void)
 {
@@ -515,6 +523,29 @@ static void retain__serves_the_next_run(void)
     end();
 }
 
+/* The region would be given back to it: exit(3) has no time for all of a request's. */
+static void retain__at_exit_waits_for_no_manager(void)
+{
+    enum { SOON_MS = 20 * 1000 }; /* a third of the request's deadline */
+    int ends[2];
+    char byte = 0;
+    begin(patient);
+    until_stamp_settles();
+    open_as(O_RDONLY);
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    CHECK(dup2(fd, SHARED_FD) == SHARED_FD && dup2(ends[1], PIPE_FD) == PIPE_FD);
+    pid_t pid = scenario_start("child__reads_and_waits");
+    CHECK(read(ends[0], &byte, 1) == 1);
+    kill_cmd();
+    const int64_t before = now_ms();
+    CHECK(write(ends[0], &byte, 1) == 1);
+    CHECK(scenario_wait(pid) == 0 && now_ms() - before < SOON_MS);
+    start_cmd();
+    open_as(O_RDWR);
+    open_region(0);
+    end();
+}
+
 /* ---- beside libdodo's own calls
  * ----------------------------------------------------------------------- */
 
@@ -548,14 +579,16 @@ static const Scenario scenarios[] = {
     SCENARIO(gone__all_regions),
     SCENARIO(died__the_program),
     SCENARIO(retain__serves_the_next_run),
+    SCENARIO(retain__at_exit_waits_for_no_manager),
     SCENARIO(mopen__of_the_same_range),
     /* which are no cases by themselves */
     SCENARIO(child__writes_versions),
     SCENARIO(child__reads_and_retains),
+    SCENARIO(child__reads_and_waits),
     SCENARIO(child__reads_what_was_retained),
     SCENARIO(child__reads_at_once),
 };
-enum { CASES = ARRAY_SIZE(scenarios) - 4 };
+enum { CASES = ARRAY_SIZE(scenarios) - 5 };
 
 int main(int argc, char **argv)
 {
