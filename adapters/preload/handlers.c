@@ -15,7 +15,7 @@ typedef void (*Call)(int number, siginfo_t *info, void *context);
 
 /* Addresses, as the calls below have two types for them. */
 static atomic_uintptr_t handlers[_NSIG];
-static atomic_int flags[_NSIG]; /* SA_NODEFER and SA_ONSTACK of them */
+static atomic_int flags[_NSIG]; /* with which they were set (sigaction(2)) */
 
 /* ---- what runs ------------------------------------------------------------------------------- */
 
