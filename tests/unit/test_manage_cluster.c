@@ -455,7 +455,7 @@ static void child__reads_and_retains(void)
     CHECK(csync(rd) == 0); /* what is cached is in remote memory now, and exit closes it */
 }
 
-/* The same, and ends when it is told to. */
+/* The same, and ends when the parent says so. */
 static void child__reads_and_waits(void)
 {
     char byte = 0;
@@ -508,19 +508,29 @@ static void open_as(int flags)
     fd = again;
 }
 
-static void retain__serves_the_next_run(void)
+static void begin_retained(void)
 {
     begin(patient);
     until_stamp_settles();
     open_as(O_RDONLY); /* as nothing is retained while somebody can write */
     CHECK(dup2(fd, SHARED_FD) == SHARED_FD);
+}
+
+static void end_retained(void)
+{
+    open_as(O_RDWR);
+    open_region(0);
+    end();
+}
+
+static void retain__serves_the_next_run(void)
+{
+    begin_retained();
     CHECK(scenario_wait(scenario_start("child__reads_and_retains")) == 0);
     CHECK(scenario_wait(scenario_start("child__reads_what_was_retained")) == 0);
     CHECK(scenario_wait(scenario_start("child__reads_at_once")) == 0);
     CHECK(scenario_wait(scenario_start("child__reads_what_was_retained")) == 0);
-    open_as(O_RDWR);
-    open_region(0);
-    end();
+    end_retained();
 }
 
 /* The region would be given back to it: exit(3) has no time for all of a request's. */
@@ -529,11 +539,9 @@ static void retain__at_exit_waits_for_no_manager(void)
     enum { SOON_MS = 20 * 1000 }; /* a third of the request's deadline */
     int ends[2];
     char byte = 0;
-    begin(patient);
-    until_stamp_settles();
-    open_as(O_RDONLY);
+    begin_retained();
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    CHECK(dup2(fd, SHARED_FD) == SHARED_FD && dup2(ends[1], PIPE_FD) == PIPE_FD);
+    CHECK(dup2(ends[1], PIPE_FD) == PIPE_FD);
     pid_t pid = scenario_start("child__reads_and_waits");
     CHECK(read(ends[0], &byte, 1) == 1);
     kill_cmd();
@@ -541,9 +549,7 @@ static void retain__at_exit_waits_for_no_manager(void)
     CHECK(write(ends[0], &byte, 1) == 1);
     CHECK(scenario_wait(pid) == 0 && now_ms() - before < SOON_MS);
     start_cmd();
-    open_as(O_RDWR);
-    open_region(0);
-    end();
+    end_retained();
 }
 
 /* ---- beside libdodo's own calls
