@@ -72,6 +72,35 @@ TEST(beside__copies_what_need_not_leave)
     cache_free(c);
 }
 
+/* The neighbours that go with one are being copied: those behind them need not wait for that. */
+TEST(beside__copies_by_eight_what_was_read_by_several_pieces)
+{
+    int rd;
+    CacheJob jobs[CACHE_BESIDE];
+    unsigned n = 0;
+    CacheConfig cfg = config(PIECES);
+    Cache *c = make(&cfg, KEPT, &rd);
+    w.file_ns = NS_PER_MS;
+    w.remote_ns = w.clone_ns = w.clone_cpu_ns = 10000;
+    work(c);
+    for (unsigned i = 0; i < 2 * CACHE_BESIDE; i++)
+        assert_int_equal(do_read(c, rd, i * 3 * PIECE, 2 * PIECE), 2 * PIECE);
+    assert_true(cache_background_take(c, &jobs[0], w.now_ns));
+    CacheResult result = carry_out(&jobs[0]); /* which shows what a copy takes */
+    cache_background_done(c, &jobs[0], &result, w.now_ns);
+    assert_true(cache_background_take(c, &jobs[n++], w.now_ns));
+    while (n < CACHE_BESIDE && cache_background_more(c, &jobs[0], &jobs[n], w.now_ns))
+        n++;
+    assert_int_equal(n, CACHE_BESIDE);
+    for (unsigned i = 0; i < n; i++) {
+        assert_int_equal(jobs[i].len, 2 * PIECE);
+        result = carry_out(&jobs[i]);
+        cache_background_done(c, &jobs[i], &result, w.now_ns);
+    }
+    assert_true(cache_check(c));
+    cache_free(c);
+}
+
 /* A copy takes 200 us of a processor, so that eight are too many for the share of 900 us. Beside
  * another job there is enough for three more. */
 TEST(beside__takes_no_more_than_its_share)

@@ -273,7 +273,11 @@ TEST(ahead__drops_nothing_that_is_to_be_copied)
     cache_read_start(&call, c, rd, (off_t)piece_at(CACHED) * PIECE, w.buf, PIECE, w.now_ns);
     assert_int_equal(call.need, CACHE_JOB);
     assert_int_equal(call.job.kind, CACHE_CLONE);
-    assert_false(cache_background_take(c, &job, w.now_ns));
+    while (cache_background_take(c, &job, w.now_ns)) {
+        assert_int_equal(job.kind, CACHE_CLONE); /* for the next run; nothing is read */
+        CacheResult result = carry_out(&job);
+        cache_background_done(c, &job, &result, w.now_ns);
+    }
     assert_int_equal(stats(c).evictions, 0);
     assert_int_equal(finish(c, &call), PIECE);
     cache_free(c);
