@@ -45,6 +45,10 @@ static void judge_config(Judge *j)
     else
         check_say(&j->lines, CHECK_OK,
                   "%s is not there: defaults, options and environment alone count", f->config);
+    if (*f->config_doubt)
+        check_say(&j->lines, CHECK_NOTE,
+                  "%s; correct it, unless the files of other hosts set what is a default here",
+                  f->config_doubt);
 }
 
 static void judge_no_key(Judge *j)

@@ -53,6 +53,7 @@ typedef struct CheckFacts {
     const char *config; /* the file; it need not be there */
     bool config_found;
     char config_error[CHECK_ERROR_MAX]; /* "FILE:LINE: what to do" */
+    char config_doubt[CHECK_ERROR_MAX]; /* the same; it is one only with other programs' defaults */
     CheckKey key;
     CheckManager manager;
     const CheckHost *hosts;

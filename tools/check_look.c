@@ -56,11 +56,15 @@ static int on_value(void *ctx, const ConfKey *k, const ConfValue *v, char *error
     return 0;
 }
 
+static const char *path_of(const CheckFacts *f)
+{
+    return strcmp(f->config, DEFAULT_CONFIG_PATH) == 0 ? NULL : f->config;
+}
+
 static void look_at_files(CheckFacts *f, unsigned reader, ConfFn fn, Parts *p)
 {
-    const char *path = strcmp(f->config, DEFAULT_CONFIG_PATH) == 0 ? NULL : f->config;
     char error[sizeof f->config_error];
-    if (conf_file_read(path, reader, fn, p, error, sizeof error) < 0)
+    if (conf_file_read(path_of(f), reader, fn, p, error, sizeof error) < 0)
         memcpy(f->config_error, error, sizeof error);
 }
 
@@ -76,6 +80,8 @@ void look_at_config(CheckFacts *f, Parts *p)
     look_at_files(f, CONF_CMD | CONF_IMD | CONF_RMD | CONF_CLIENT, on_value, p);
     if (p->rmd)
         look_at_files(f, CONF_RMD, NULL, NULL);
+    if (!conf_file_doubt(path_of(f), f->config_doubt, sizeof f->config_doubt))
+        *f->config_doubt = '\0';
 }
 
 /* ---- the key --------------------------------------------------------------------------------- */

@@ -105,6 +105,9 @@ int conf_on_line(void *ctx, const KeyLine *line, char *error, size_t cap);
 /* After the last line of the last file: 0, or -EINVAL: keys contradict each other; @error is
  * "NAME:LINE: ...". */
 int conf_rules(const ConfReading *r, char *error, size_t cap);
+/* For what conf_rules() lets pass: whether a key contradicts the default of another program's key,
+ * which counts unless that program's own file sets it. @text as above. */
+bool conf_doubt(const ConfReading *r, char *text, size_t cap);
 /* "FILE:LINE: " of the last line that sets the key; its length. 0: none does. */
 size_t conf_reading_place(const ConfReading *r, const char *group, const char *name, char *ret,
                           size_t cap);
@@ -129,8 +132,10 @@ int conf_file_lines(const ConfFiles *f, unsigned i, bool asked, KeyFileFn fn, vo
 /* All of them; without a path, FILE need not exist. */
 int conf_file_read(const char *path, unsigned reader, ConfFn fn, void *ctx, char *error,
                    size_t cap);
-/* The same of the files as they are now, for an error that shows only later. 0 and "": no file sets
- * it, or @cap is too small. */
+/* conf_doubt() of the files as they are now. False, too, where they have an error. */
+bool conf_file_doubt(const char *path, char *text, size_t cap);
+/* conf_reading_place() of the files as they are now, for an error that shows only later. 0 and "":
+ * no file sets it, or @cap is too small. */
 size_t conf_place(const char *path, const char *group, const char *name, char *ret, size_t cap);
 /* The variables of the keys that @reader takes. @get: getenv, or secure_getenv. */
 int conf_env_read(unsigned reader, char *(*get)(const char *name), ConfFn fn, void *ctx,

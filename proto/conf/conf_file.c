@@ -150,21 +150,39 @@ int conf_file_read(const char *path, unsigned reader, ConfFn fn, void *ctx, char
     return res;
 }
 
+/* NULL: they cannot be read, or have an error. free() it, and conf_files_free() in either case. */
+static ConfReading *read_again(const char *path, ConfFiles *files)
+{
+    char error[KEY_ERROR_MAX];
+    ConfReading *r = calloc(1, sizeof *r);
+    if (conf_files_find(path, files, error, sizeof error) == 0 && r &&
+        read_all(files, false, r, error, sizeof error) == 0)
+        return r;
+    free(r);
+    return NULL;
+}
+
 size_t conf_place(const char *path, const char *group, const char *name, char *ret, size_t cap)
 {
     ConfFiles files;
-    ConfReading *r = calloc(1, sizeof *r);
-    char error[KEY_ERROR_MAX];
-    size_t len = 0;
-    if (conf_files_find(path, &files, error, sizeof error) == 0 && r &&
-        read_all(&files, false, r, error, sizeof error) == 0)
-        len = conf_reading_place(r, group, name, ret, cap);
+    ConfReading *r = read_again(path, &files);
+    size_t len = r ? conf_reading_place(r, group, name, ret, cap) : 0;
     conf_files_free(&files);
     free(r);
     if (len > 0 && len < cap - 1)
         return len;
     *ret = '\0'; /* nothing, or cut off */
     return 0;
+}
+
+bool conf_file_doubt(const char *path, char *text, size_t cap)
+{
+    ConfFiles files;
+    ConfReading *r = read_again(path, &files);
+    bool doubt = r && conf_doubt(r, text, cap);
+    conf_files_free(&files);
+    free(r);
+    return doubt;
 }
 
 int conf_env_read(unsigned reader, char *(*get)(const char *name), ConfFn fn, void *ctx,

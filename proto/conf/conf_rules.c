@@ -3,7 +3,7 @@
  *
  * A rule about keys of one group takes the default of a key that is not set: its reader uses that.
  * A rule across groups needs both keys to be set, for the other program may have another file, on
- * another host. */
+ * another host. With one of them it is a doubt. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -136,7 +136,9 @@ static bool holds(enum Relation relation, uint64_t left, uint64_t right)
                                  : left <= right / 2;
 }
 
-static int check_order(const ConfReading *r, const OrderRule *o, char *error, size_t cap)
+/* @presumed: a rule that wants both keys to be set, with the default of the one that is not. */
+static int check_order(const ConfReading *r, const OrderRule *o, bool presumed, char *error,
+                       size_t cap)
 {
     static const char *const relations[] = {
         [AT_MOST] = "at most", [LESS_THAN] = "less than", [AT_MOST_HALF] = "at most half of"};
@@ -145,7 +147,7 @@ static int check_order(const ConfReading *r, const OrderRule *o, char *error, si
     const ConfKey *rk = conf_find(o->right.group, o->right.name);
     const ConfSeen *left = &r->seen[lk - conf_keys], *right = &r->seen[rk - conf_keys];
     const bool both = left->line && right->line;
-    if (!both && (o->both || !later(left, right)->line || !(left->line || lk->preset)))
+    if (!both && (o->both != presumed || !later(left, right)->line || !(left->line || lk->preset)))
         return 0;
     if (holds(o->relation, left->line ? left->value.count : lk->count,
               right->line ? right->value.count : rk->count))
@@ -266,8 +268,16 @@ int conf_rules(const ConfReading *r, char *error, size_t cap)
         check_insecure, check_families, check_same_address, check_data_ports, check_rmd};
     int res = 0;
     for (size_t i = 0; res == 0 && i < ARRAY_SIZE(orders); i++)
-        res = check_order(r, &orders[i], error, cap);
+        res = check_order(r, &orders[i], false, error, cap);
     for (size_t i = 0; res == 0 && i < ARRAY_SIZE(others); i++)
         res = others[i](r, error, cap);
     return res;
+}
+
+bool conf_doubt(const ConfReading *r, char *text, size_t cap)
+{
+    int res = 0;
+    for (size_t i = 0; res == 0 && i < ARRAY_SIZE(orders); i++)
+        res = check_order(r, &orders[i], true, text, cap);
+    return res != 0;
 }

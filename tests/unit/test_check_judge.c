@@ -108,6 +108,15 @@ TEST(config__is_read)
     assert_non_null(strstr(said.text, "manager ok 10.0.0.1:7700 answers in "));
 }
 
+/* It is no fault: another program may have another file. */
+TEST(config__doubts_are_notes)
+{
+    well();
+    (void)strcpy(f.config_doubt, "/etc/dodo/dodo.conf:3: one must be at most the other");
+    assert_no_fault(
+        "config note /etc/dodo/dodo.conf:3: one must be at most the other; correct it, ");
+}
+
 /* What may come after the fault is not said to be missing. */
 TEST(config__is_read_up_to_its_fault)
 {

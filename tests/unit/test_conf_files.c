@@ -192,3 +192,31 @@ CASE(directory__has_a_limit)
     assert_int_equal(read_files(), -E2BIG);
     assert_error("dodo.conf.d", ": more than 63 files: join some of them");
 }
+
+/* The other program may have another file; where it has none, its default counts. */
+CASE(doubt__is_a_key_against_a_default_of_another_program)
+{
+    static const struct {
+        const char *text, *doubt;
+    } cases[] = {
+        {"[cmd]\nclient_dead = 9s\n",
+         "/dodo.conf:2: [client] alive = 5s (its default) must be at most half of [cmd] "
+         "client_dead = 9s; "},
+        {"[client]\nalive = 16s\n",
+         "/dodo.conf:2: [client] alive = 16s must be at most half of [cmd] client_dead = 30s (its "
+         "default); "},
+        {"[client]\nalive = 1s\n[cmd]\nclient_dead = 9s\n", NULL},
+        {"[cmd]\nclient_dead = 10s\n", NULL},
+        {"[cmd]\nclient_dead = 9s\nclient_dead = x\n", NULL}, /* an error */
+        {"", NULL},
+    };
+    for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+        tmpdir_text(&dir, "dodo.conf", cases[i].text);
+        *error = '\0';
+        assert_int_equal(conf_file_doubt(main_path, error, sizeof error), cases[i].doubt != NULL);
+        if (cases[i].doubt) {
+            assert_error("", cases[i].doubt + 1);
+            assert_int_equal(read_files(), 0);
+        }
+    }
+}
