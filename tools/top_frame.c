@@ -152,9 +152,9 @@ static void add_head(GString *out, const TopView *v, const Sum *s)
         addr_format(v->manager, text, sizeof text),
         format_time(v->now.uptime_ms / 1000 * NS_PER_S, uptime, sizeof uptime), v->now.regions,
         v->now.clients);
-    add(out, v, "%zu hosts: %u idle, %u busy, %u silent, %u leaving", v->now.count,
-        s->states[HOST_IDLE], s->states[HOST_BUSY], s->states[HOST_SILENT],
-        s->states[HOST_LEAVING]);
+    add(out, v, "%zu host%s: %u idle, %u busy, %u silent, %u leaving", v->now.count,
+        v->now.count == 1 ? "" : "s", s->states[HOST_IDLE], s->states[HOST_BUSY],
+        s->states[HOST_SILENT], s->states[HOST_LEAVING]);
     if (v->fault)
         add(out, v, "%s", v->fault);
     else

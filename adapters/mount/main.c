@@ -293,7 +293,7 @@ int mount_main(int argc, char **argv)
         start_tell_library(&o.common);
         status = mount_run(&o.mount, argv[1], argv[2]);
     } else {
-        status = start_config_failed(&program, outcome, error);
+        status = start_written(program.name, start_config_failed(&program, outcome, error));
     }
     config_clear(&program, &o);
     return status;

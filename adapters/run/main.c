@@ -213,7 +213,8 @@ int dodo_run_main(int argc, char **argv)
     int status = EXIT_SUCCESS;
     if (outcome == CONFIG_OK)
         status = start(&o, argv + 1);
-    else if (start_config_failed(&program, outcome, error) != EXIT_SUCCESS)
+    else if (start_written(program.name, start_config_failed(&program, outcome, error)) !=
+             EXIT_SUCCESS)
         status = EXIT_OURS;
     config_clear(&program, &o);
     return status;

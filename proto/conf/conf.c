@@ -210,8 +210,8 @@ static void describe_address(const ConfKey *k, char *buf, size_t cap)
     else
         (void)snprintf(buf, cap,
                        "a name or an address such as manager.example:%u, 10.0.0.1:%u or "
-                       "[fd00::1]:%u, or several with commas between them",
-                       port, port, port);
+                       "[fd00::1]:%u, or up to %d with commas between them",
+                       port, port, port, PLACES_MAX);
 }
 
 /* What a value of the key looks like. */

@@ -25,7 +25,7 @@ static const BadConf bad_confs[] = {
     {"[cmd]\ngrave = 1min\n", ":2: unknown key \"grave\" in [cmd]; see dodo.conf(5)"},
     {"[dodo]\nmanager = 10.0.0.256\n",
      ":2: manager: expected a name or an address such as manager.example:7700, 10.0.0.1:7700 or "
-     "[fd00::1]:7700, or several with commas between them"},
+     "[fd00::1]:7700, or up to 8 with commas between them"},
     {"[imd]\nlisten = 10.0.0.256\n",
      ":2: listen: expected an address such as 10.0.0.1:7701 or [fd00::1]:7701, or an interface "
      "such as eth0"},

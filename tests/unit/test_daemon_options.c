@@ -168,7 +168,7 @@ CASE(load__says_what_to_do)
          "FILE:2: cluster: expected a text"},
         {"[dodo]\nmanager = a,,b\n", NULL, NULL, "--config @", CONFIG_BAD,
          "FILE:2: manager: expected a name or an address such as manager.example:7700, "
-         "10.0.0.1:7700 or [fd00::1]:7700, or several with commas between them"},
+         "10.0.0.1:7700 or [fd00::1]:7700, or up to 8 with commas between them"},
         {"[imd]\nlisten = 10.0.0\n", NULL, NULL, "--config @", CONFIG_BAD,
          "FILE:2: listen: expected an address such as 10.0.0.1:7701 or [fd00::1]:7701, or an "
          "interface such as eth0"},

@@ -325,6 +325,9 @@ class Edges(Case):
         rmd, = self.programs_of['rmd']
         for words in (['config'], ['config', '--json'], ['check'], ['keygen'], ['--help'], ['ping', '--help'], ['--version']):
             self.lose_output([DODO, *words])
+        for command, status in (('mount', 1), ('run', 125)):
+            if command in self.programs_of:
+                self.lose_output([DODO, command, '--help'], status)
         for program in (CMD, IMD, rmd):
             self.lose_output([program, '--help'])
             self.lose_output([program, '--version'])
@@ -345,12 +348,12 @@ class Edges(Case):
             self.assertEqual(o.status, 1, o)
             self.assertIn('Too many open files', o.last_line(), o)
 
-    def lose_output(self, words):
+    def lose_output(self, words, status=1):
         with open('/dev/full', 'wb') as full:
             run = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE,
                                  env=self.environment, timeout=PATIENCE, check=False)
         said = run.stderr.decode()
-        self.assertEqual(run.returncode, 1, (words, said))
+        self.assertEqual(run.returncode, status, (words, said))
         said = re.sub(r'^.* not_all_confined .*\n', '', said) # with sanitizers
         self.assertRegex(said, r'^\w+( \w+)?: cannot write to the standard output: .*\n$', words)
 

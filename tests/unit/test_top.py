@@ -131,7 +131,7 @@ class Top(Case):
         lines = out.splitlines()
         self.assertEqual(len(lines), 5, out)
         self.assertRegex(lines[0], r'^manager %s, up \S+: 0 regions, 0 clients$' % re.escape(self.manager))
-        self.assertEqual(lines[1], '1 hosts: 1 idle, 0 busy, 0 silent, 0 leaving')
+        self.assertEqual(lines[1], '1 host: 1 idle, 0 busy, 0 silent, 0 leaving')
         self.assertEqual(lines[2], 'lent 16M, used 0B; read 0B, written 0B')
         self.assertEqual(lines[4].split(), [self.host, 'idle', '16M', '0B', '0', '0B', '0B'])
 
