@@ -14,7 +14,8 @@ typedef struct TextFile {
 typedef int (*TextFileCheck)(const char *path, int fd, char *error, size_t error_cap);
 
 /* All of it, at most LINES_FILE_MAX bytes. @check may be NULL. Nothing is waited for: a pipe is
- * refused. 0; -errno; -EFBIG; @error says what to do. Zero @ret first, and wipe it in any case. */
+ * refused. So is a @path that is no name, but a secret: no error repeats it. 0; -errno; -EFBIG;
+ * @error says what to do. Zero @ret first, and wipe it in any case. */
 int text_file_read(const char *path, TextFileCheck check, TextFile *ret, char *error,
                    size_t error_cap);
 void text_file_wipe(TextFile *t);

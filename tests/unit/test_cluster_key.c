@@ -116,6 +116,20 @@ IN_TEMP(cluster_key_read__missing_file)
     expect_error(t, error, ": No such file or directory");
 }
 
+/* What is said goes to logs. */
+TEST(cluster_key_read__repeats_no_key_that_is_given_as_a_name)
+{
+    ClusterKey keys[CLUSTER_KEYS_MAX];
+    static const char *const given[] = {DIGITS_A, DIGITS_B};
+    for (size_t i = 0; i < ARRAY_SIZE(given); i++) {
+        unsigned count;
+        char error[512] = "";
+        assert_int_equal(cluster_key_read(given[i], keys, &count, error, sizeof error), -EINVAL);
+        assert_null(strstr(error, given[i]));
+        assert_non_null(strstr(error, "write it to a file"));
+    }
+}
+
 TEST(cluster_key_read__no_regular_file)
 {
     ClusterKey keys[CLUSTER_KEYS_MAX];
