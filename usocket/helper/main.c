@@ -232,10 +232,7 @@ static int serve(const Options *o, int listener, gid_t group, const char *path, 
     server.group = group;
     int res = keep_net_raw_only();
     if (res == -EPERM)
-        return fail(EXIT_START,
-                    "needs CAP_NET_RAW: start it as root or by its service, or give the program "
-                    "the capability: setcap cap_net_raw+ep FILE",
-                    0);
+        return fail(EXIT_START, "needs CAP_NET_RAW: start it as root, or by its service", 0);
     if (res == 0)
         res = server_begin(&server);
     if (res < 0)
