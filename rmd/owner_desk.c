@@ -226,7 +226,8 @@ static void tell_monitor(const OwnerDesk *d, Monitor *m)
     monitor_pauses_unknown(m, d->record.unknown, now_ns);
 }
 
-static const char *pause_for(OwnerDesk *d, uid_t uid, const char *time)
+/* *ret_changes: there is something to write. */
+static const char *pause_for(OwnerDesk *d, uid_t uid, const char *time, bool *ret_changes)
 {
     const uint64_t now = real_s();
     uint64_t s = OWNER_FOREVER;
@@ -235,10 +236,13 @@ static const char *pause_for(OwnerDesk *d, uid_t uid, const char *time)
             return "a pause takes a second to a year";
         s += now;
     }
-    if (owner_record_pause(&d->record, uid, s, now) < 0)
+    const int res = owner_record_pause(&d->record, uid, s, now);
+    if (res < 0)
         return "too many users have paused the lending";
-    log_event(LOG_LEVEL_INFO, "owner_paused", "uid=%u until=%s", (unsigned)uid,
-              s == OWNER_FOREVER ? "forever" : time);
+    *ret_changes = res == 0 || d->lost; /* what could not be written is tried again */
+    if (res == 0)
+        log_event(LOG_LEVEL_INFO, "owner_paused", "uid=%u until=%s", (unsigned)uid,
+                  s == OWNER_FOREVER ? "forever" : time);
     return NULL;
 }
 
@@ -271,12 +275,12 @@ static const char *change(OwnerDesk *d, uid_t uid, const char *ask, bool *ret_ch
         *ret_changes = !resume(d, uid);
         return NULL;
     }
+    if (g_str_has_prefix(ask, "pause "))
+        return pause_for(d, uid, ask + strlen("pause "), ret_changes);
     if (strcmp(ask, "resume") == 0)
         error = resume(d, uid);
     else if (strcmp(ask, "resume all") == 0)
         error = resume_all(d, uid);
-    else if (g_str_has_prefix(ask, "pause "))
-        error = pause_for(d, uid, ask + strlen("pause "));
     else
         return "that is not understood: is it of the same version?";
     *ret_changes = !error;

@@ -37,8 +37,12 @@ int owner_record_pause(OwnerRecord *r, uint32_t uid, uint64_t until_s, uint64_t 
         users += r->pauses[i++].uid != 0;
     if (i == r->pauses_count && uid != 0 && users == OWNER_PAUSES_MAX - 1)
         return -ENOSPC;
-    r->pauses[i] = (OwnerPause){.uid = uid, .until_s = until_s, .asked = r->clock_s > 0};
-    r->pauses_count += i == r->pauses_count;
+    const OwnerPause p = {.uid = uid, .until_s = until_s, .asked = r->clock_s > 0};
+    const OwnerPause *had = i < r->pauses_count ? &r->pauses[i] : NULL;
+    if (had && had->until_s == p.until_s && had->asked == p.asked)
+        return 1;
+    r->pauses[i] = p;
+    r->pauses_count += !had;
     drop_over(r, now_s);
     return 0;
 }
@@ -207,7 +211,7 @@ static bool read_pause(OwnerRecord *r, const char *at, uint64_t now_s)
         return false;
     if (strcmp(at, " forever") != 0 && (!read_number(&at, &until) || *at))
         return false;
-    return owner_record_pause(r, (uint32_t)uid, until, now_s) == 0;
+    return owner_record_pause(r, (uint32_t)uid, until, now_s) >= 0;
 }
 
 /* Another version's hour may have more reasons, or less. */

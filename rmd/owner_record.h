@@ -38,7 +38,8 @@ typedef struct OwnerRecord {
     uint64_t clock_s;             /* as owner_record_clock() had it last; 0: it is not known */
 } OwnerRecord;                    /* zeros: nothing */
 
-/* Instead of the pause that @uid had. 0; -ENOSPC: too many others have one. One place is root's. */
+/* Instead of the pause that @uid had. 0; 1: it had that one; -ENOSPC: too many others have one. One
+ * place is root's. */
 int owner_record_pause(OwnerRecord *r, uint32_t uid, uint64_t until_s, uint64_t now_s);
 /* Ends the pause of @uid. False: there was none. */
 bool owner_record_resume(OwnerRecord *r, uint32_t uid, uint64_t now_s);

@@ -175,6 +175,17 @@ CASE(allow__that_changes_nothing_waits_for_no_disk)
     assert_int_equal(access(file_path, F_OK), 0);
 }
 
+CASE(pause__that_changes_nothing_waits_for_no_disk)
+{
+    assert_answer("pause forever", "dodo-owner 1 ok");
+    assert_int_equal(unlink(file_path), 0);
+    assert_answer("pause forever", "dodo-owner 1 ok");
+    assert_int_equal(access(file_path, F_OK), -1);
+    assert_int_equal(paused_until(), OWNER_FOREVER);
+    assert_answer("pause 600", "dodo-owner 1 ok"); /* another one */
+    assert_int_equal(access(file_path, F_OK), 0);
+}
+
 CASE(question__that_is_none)
 {
     static const struct {
