@@ -81,8 +81,9 @@ static int write_keys(const char *path, const char *like, const ClusterKey *all,
     if (res < 0 && fd >= 0)
         (void)unlink(next);
     if (res < 0)
-        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot write %s: %s", fd < 0 ? next : path,
-                       strerror(-res));
+        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot write %s: %s%s", fd < 0 ? next : path,
+                       strerror(-res),
+                       res == -EEXIST ? "; remove it, if no other dodo rekey is at work" : "");
     return res;
 }
 

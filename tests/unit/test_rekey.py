@@ -51,6 +51,15 @@ class Rekey(Case):
         """As people do."""
         shutil.copy2(self.key, self.key_of('host'))
 
+    def test_what_was_left_in_the_way(self):
+        """By one that was killed while it wrote."""
+        self.write(self.key + '.new', 'half')
+        os.chmod(self.key + '.new', 0o640)
+        self.assertIn('manager.key.new: File exists; remove it, if', self.rekey(1, '--begin'))
+        self.assertEqual(len(self.keys(self.key)), 1)
+        os.unlink(self.key + '.new')
+        self.rekey(0, '--begin')
+
     def test_from_one_key_to_the_next(self):
         first, = self.keys(self.key)
         self.assertIn('No change is under way', self.rekey(0, '--status'))
