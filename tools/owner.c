@@ -68,13 +68,15 @@ static int open_socket(const char *path)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     const sa_family_t own_address = AF_UNIX;
+    const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
     if (strlen(path) >= sizeof at.sun_path)
         return -ENAMETOOLONG;
     (void)strcpy(at.sun_path, path);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
-    if (bind(fd, (const void *)&own_address, sizeof own_address) == 0 &&
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
+        bind(fd, (const void *)&own_address, sizeof own_address) == 0 &&
         connect(fd, (const void *)&at, sizeof at) == 0)
         return fd;
     int res = -errno;
@@ -90,7 +92,7 @@ static int ask(const char *path, const char *question, OwnerAnswer *ret, char *e
         return fail(error, path, fd);
     struct pollfd p = {.fd = fd, .events = POLLIN};
     if (send(fd, question, strlen(question), MSG_NOSIGNAL) < 0)
-        return fail(error, path, -errno);
+        return fail(error, path, errno == EAGAIN ? -ETIMEDOUT : -errno);
     int res = poll(&p, 1, PATIENCE_MS);
     ssize_t n = res > 0 ? recv(fd, text, OWNER_ANSWER_MAX, 0) : -1;
     if (n < 0)
