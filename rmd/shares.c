@@ -37,7 +37,8 @@ static uint64_t of_task(const char *dir, const char *task)
     return run + waited;
 }
 
-int shares_of_process(const char *proc, int pid, uint64_t *ret_ns)
+/* Of as many tasks as are *left, which then are fewer. */
+static int tasks_of_process(const char *proc, int pid, unsigned *left, uint64_t *ret_ns)
 {
     char path[PATH_BYTES / 2]; /* with a task's name behind it */
     uint64_t sum = 0;
@@ -45,12 +46,21 @@ int shares_of_process(const char *proc, int pid, uint64_t *ret_ns)
     DIR *d = opendir(path);
     if (!d)
         return -errno;
-    for (const struct dirent *e; (e = readdir(d)) != NULL;)
-        if (is_number(e->d_name))
-            sum += of_task(path, e->d_name);
+    for (const struct dirent *e; *left > 0 && (e = readdir(d)) != NULL;) {
+        if (!is_number(e->d_name))
+            continue;
+        sum += of_task(path, e->d_name);
+        (*left)--;
+    }
     (void)closedir(d);
     *ret_ns = sum;
     return 0;
+}
+
+int shares_of_process(const char *proc, int pid, uint64_t *ret_ns)
+{
+    unsigned left = SHARES_TASKS_MAX;
+    return tasks_of_process(proc, pid, &left, ret_ns);
 }
 
 /* ---- by name --------------------------------------------------------------------------------- */
@@ -107,6 +117,7 @@ static bool walk(const char *proc, char *const *names, ShareSet *set)
 uint64_t shares_of_names(const char *proc, char *const *names, ShareSet *set, uint64_t now_ns)
 {
     uint64_t sum = 0, one;
+    unsigned left = SHARES_TASKS_MAX;
     if (!names || !names[0])
         return 0;
     if (set->searched_ns == 0 || now_ns >= set->searched_ns + SEARCH_NS) {
@@ -116,7 +127,7 @@ uint64_t shares_of_names(const char *proc, char *const *names, ShareSet *set, ui
             ;
     }
     for (unsigned i = 0; i < set->count; i++)
-        if (shares_of_process(proc, set->pids[i], &one) == 0)
+        if (tasks_of_process(proc, set->pids[i], &left, &one) == 0)
             sum += one;
     return sum;
 }

@@ -5,10 +5,13 @@
 
 #include <stdint.h>
 
+/* Tasks that a question looks at: any user may give a process any name, and as many threads as he
+ * likes, which cost him nothing while they sleep. The others count as load. */
+enum { SHARES_PROCESSES_MAX = 32, SHARES_TASKS_MAX = 256 };
+
 /* All tasks of a process. 0; -errno: it is not there. @proc: "/proc". */
 int shares_of_process(const char *proc, int pid, uint64_t *ret_ns);
 
-enum { SHARES_PROCESSES_MAX = 32 };
 typedef struct ShareSet {
     unsigned count;
     int pids[SHARES_PROCESSES_MAX];

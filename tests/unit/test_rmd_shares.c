@@ -92,3 +92,21 @@ CASE(no_more_than_there_is_room_for)
         put_process(pid, "saver", 0, "1 0 1\n");
     assert_int_equal(shares_of_names(proc, names, &set, NS_PER_S), SHARES_PROCESSES_MAX);
 }
+
+CASE(no_more_tasks_than_a_look_has_time_for)
+{
+    char saver[] = "saver";
+    char *names[] = {saver, NULL};
+    ShareSet set = {0};
+    uint64_t sum;
+    for (int pid = 1; pid <= 2; pid++) {
+        put_process(pid, "saver", 0, "1 0 1\n");
+        for (int task = 10; task < 10 + SHARES_TASKS_MAX; task++) {
+            g_autofree char *path = g_strdup_printf("%d/task/%d/schedstat", pid, task);
+            put(path, "1 0 1\n");
+        }
+    }
+    assert_int_equal(shares_of_process(proc, 1, &sum), 0);
+    assert_int_equal(sum, SHARES_TASKS_MAX);
+    assert_int_equal(shares_of_names(proc, names, &set, NS_PER_S), SHARES_TASKS_MAX);
+}
