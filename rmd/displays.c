@@ -36,8 +36,11 @@ int displays_run(const char *path)
     size_t cap = 0;
     if (!f)
         return -errno;
-    while (getline(&line, &cap, f) >= 0)
+    for (unsigned i = 0; getline(&line, &cap, f) >= 0; i++) {
         if (is_display(line))
             return 1;
+        if (i > DISPLAYS_SOCKETS_MAX) /* the first line is no socket */
+            return -E2BIG;
+    }
     return ferror(f) ? -EIO : 0;
 }

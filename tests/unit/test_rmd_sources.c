@@ -3,6 +3,7 @@
 #include <utmpx.h>
 
 #include "base/time.h"
+#include "rmd/displays.h"
 #include "rmd/sources.h"
 #include "tests/lib/case.h"
 #include "tests/lib/input_direct.h"
@@ -179,6 +180,35 @@ CASE(sources__displays)
     tmpdir_delete(&f->dir, "sockets"); /* there may be one */
     look(f, S);
     assert_false(f->report.known);
+}
+
+static void put_sockets(const Fixture *f, unsigned count)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *to = open_memstream(&text, &len);
+    (void)fputs(HEADER, to);
+    for (unsigned i = 0; i < count; i++)
+        (void)fputs(LINE "\n", to);
+    assert_int_equal(fclose(to), 0);
+    tmpdir_text(&f->dir, "sockets", text);
+    free(text);
+}
+
+/* Each look reads them, before it can say that the owner is back. */
+CASE(sources__no_more_sockets_than_a_look_has_time_for)
+{
+    Fixture *f = *state;
+    struct utmpx record = {.ut_type = BOOT_TIME, .ut_user = "reboot"};
+    f->settings.consoles = NULL;
+    tmpdir_write(&f->dir, "utmp", &record, sizeof record);
+    tmpdir_touch(&f->dir, "utmp", NOW, NOW - 600 * S);
+    put_sockets(f, DISPLAYS_SOCKETS_MAX);
+    look(f, 0);
+    assert_decides(f, "utmp", 600 * S);
+    put_sockets(f, DISPLAYS_SOCKETS_MAX + 1);
+    look(f, S);
+    assert_false(f->report.known); /* a display may be among those that were not looked at */
 }
 
 /* Files that are no terminals are the owner's own choice. */
