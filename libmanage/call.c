@@ -53,7 +53,7 @@ void cache_call_done(CacheCall *call, Cache *c, const CacheResult *result, uint6
     int error = job_end(c, &call->job, result, now_ns);
     if (!evicting) { /* whether a victim could leave is found out by looking for room again */
         if (call->kind == CALL_READ)
-            read_done(c, call, error, now_ns);
+            read_done(c, call, error, result, now_ns);
         else if (call->kind == CALL_WRITE)
             write_done(c, call, error, result);
         else if (call->kind == CALL_ADVISE)
@@ -271,6 +271,57 @@ static uint64_t valid_end(const Cache *c, const Piece *p, uint64_t offset, uint6
     return min_u64(limit, start + (uint64_t)b * CACHE_BLOCK);
 }
 
+/* The block with the file's known end: behind that it has zeros, here and in remote memory. */
+static uint64_t tail_block(const Cache *c, const Region *r)
+{
+    uint64_t index = r->size / c->cfg.piece_bytes;
+    return r->size % CACHE_BLOCK ? piece_mask(c, index, r->size, r->size + 1) : 0;
+}
+
+/* Forgets what is held of the last block. False: the disk does not have all that was written to it,
+ * or there is no memory to note it. */
+static bool tail_forget(Cache *c, Region *r, Piece *p, uint64_t block)
+{
+    uint64_t index = r->size / c->cfg.piece_bytes;
+    bool held = remote_held(c, r, index) & block;
+    uint64_t *map = held ? remote_map_make(c, r, index) : NULL;
+    if ((p && (p->dirty | p->unsynced | p->syncing) & block) || (held && !map))
+        return false;
+    if (map)
+        *map &= ~block;
+    if (p) {
+        p->valid &= ~block;
+        p->from_remote &= p->valid;
+        p->unasked &= p->valid;
+    }
+    return true;
+}
+
+/* The file is longer than was known: its end moves, but not across what is not on the disk yet.
+ * False: somebody is in the way. */
+static bool file_grows(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    Region *r = call->region;
+    bool grows = call->file_size > r->size;
+    uint64_t block = grows ? tail_block(c, r) : 0;
+    Piece *p = block ? piece_find(r, r->size / c->cfg.piece_bytes) : NULL;
+    if (call->tail && call->tail != p) /* others have moved the end meanwhile */
+        piece_unwant(c, call->tail, call);
+    call->tail = NULL;
+    if (p && !write_alone(c, call, p, true, now_ns)) {
+        call->tail = p->wanted_by == call ? p : NULL; /* else it may go meanwhile */
+        return false;
+    }
+    if (grows && tail_forget(c, r, p, block))
+        r->size = call->file_size;
+    if (p) {
+        piece_unwant(c, p, call);
+        piece_open(p);
+    }
+    call->file_size = 0;
+    return true;
+}
+
 void read_run(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
@@ -280,6 +331,8 @@ void read_run(Cache *c, CacheCall *call, uint64_t now_ns)
         call_job(call);
         return;
     }
+    if (!file_grows(c, call, now_ns))
+        return;
     call->end = max_u64(call->at, min_u64(call->end, r->size));
     while (call->at < call->end) {
         Piece *p = piece_find(r, call->at / c->cfg.piece_bytes);
@@ -299,7 +352,7 @@ void read_run(Cache *c, CacheCall *call, uint64_t now_ns)
 }
 
 /* A job of the read itself is over. */
-void read_done(Cache *c, CacheCall *call, int error, uint64_t now_ns)
+void read_done(Cache *c, CacheCall *call, int error, const CacheResult *result, uint64_t now_ns)
 {
     const CacheJob *job = &call->job;
     if (error == JOB_REMOTE_LOST)
@@ -312,6 +365,7 @@ void read_done(Cache *c, CacheCall *call, int error, uint64_t now_ns)
         return;
     if (job->kind == CACHE_SIZE) {
         call->sized = true;
+        call->file_size = min_u64((uint64_t)result->count, call->region->len);
         return;
     }
     if (job->drive && !call->in_order) {

@@ -70,9 +70,7 @@ static void direct_begin(Cache *c, CacheCall *call, uint64_t to, uint64_t now_ns
     call_job(call);
 }
 
-/* Nobody else uses the piece: it may be written into. False: the call waits. It has the next turn
- * after readers. A job may take long, and reading goes on beside it. */
-static bool write_alone(Cache *c, CacheCall *call, Piece *p, bool hits, uint64_t now_ns)
+bool write_alone(Cache *c, CacheCall *call, Piece *p, bool hits, uint64_t now_ns)
 {
     if (p->writer || (GUARD(JOB_ALONE) && p->job)) {
         piece_unwant(c, p, call);

@@ -311,6 +311,8 @@ struct CacheCall {
     uint64_t drive_end, drive_bytes; /* of a read: where it has ended that came from the drive */
     uint64_t direct_from, direct_to; /* of what is written past the cache */
     uint64_t doubt_from;             /* from here to direct_to that failed */
+    uint64_t file_size;              /* what a read has found that went beyond the known end */
+    struct Piece *tail;              /* that it waits for, to move that end */
     uint64_t far_bytes;              /* that did not come from local memory */
     uint64_t began_ns;               /* of a read */
     uint64_t epoch;                  /* of what a sync must write */

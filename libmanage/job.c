@@ -249,8 +249,6 @@ int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
         r->remote_state = REMOTE_NONE;
         break;
     case CACHE_SIZE:
-        if (result->count > 0)
-            r->size = max_u64(r->size, min_u64((uint64_t)result->count, r->len));
         error = result->count < 0 ? -(result->error ? result->error : EIO) : 0;
         break;
     case CACHE_ASK:

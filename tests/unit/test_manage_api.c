@@ -269,7 +269,10 @@ static void file_end__grows(void)
     CHECK(cread(rd, 0, buf, sizeof buf) == 0);
     CHECK(pwrite(fd, "0123456789", 10, FILE_BYTES) == 10); /* by somebody else, before a read */
     CHECK(cread(rd, 0, buf, sizeof buf) == 10 && memcmp(buf, "0123456789", 10) == 0);
-    CHECK(cclose(rd) == 0);
+    CHECK(pwrite(fd, "abcdefghij", 10, FILE_BYTES + 10) == 10); /* in a block that was read */
+    CHECK(cread(rd, 10, buf, sizeof buf) == 10 && memcmp(buf, "abcdefghij", 10) == 0);
+    CHECK(cwrite(rd, 0, "0", 1) == 1 && cclose(rd) == 0);
+    CHECK(pread(fd, buf, sizeof buf, FILE_BYTES + 10) == 10 && memcmp(buf, "abcdefghij", 10) == 0);
 }
 
 /* ---- the cache ------------------------------------------------------------------------------ */

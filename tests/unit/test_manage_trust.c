@@ -133,3 +133,101 @@ TEST(between__only_what_came_from_the_file)
     assert_int_equal(w.did[CACHE_WRITE], 1);
     cache_free(c);
 }
+
+/* ---- the file's end ------------------------------------------------------------------------- */
+
+enum { END = PIECE + 100, MORE = 100, ADDED = 5 };
+
+/* The file ends in its second piece, and what it has there is cached. */
+static Cache *ends_early(unsigned pieces, bool remote, int *ret_rd)
+{
+    CacheConfig cfg = config(pieces);
+    cfg.remote = remote;
+    Cache *c = make(&cfg, 0, ret_rd);
+    memset(w.file + END, 0, sizeof w.file - END);
+    assert_int_equal(do_close(c, *ret_rd), 0);
+    *ret_rd = cache_open(c, BYTES, END, &w, 0);
+    assert_int_equal(do_read(c, *ret_rd, PIECE, 100), 100);
+    return c;
+}
+
+/* Somebody else has made the file longer. */
+static void file_grew(void)
+{
+    memset(w.file + END, ADDED, sizeof w.file - END);
+}
+
+static void read_has(Cache *c, int rd)
+{
+    assert_int_equal(do_read(c, rd, PIECE, 100 + MORE), 100 + MORE);
+    assert_int_equal(w.buf[99], 1);
+    assert_int_equal(w.buf[100], ADDED);
+    assert_int_equal(w.buf[100 + MORE - 1], ADDED);
+}
+
+TEST(growth__of_a_block_that_is_cached)
+{
+    int rd;
+    Cache *c = ends_early(4, false, &rd);
+    assert_int_equal(cache_state(c, rd, PIECE), CACHE_LOCAL);
+    file_grew();
+    read_has(c, rd);
+    assert_int_equal(do_write(c, rd, PIECE, 1, 1), 1);
+    assert_int_equal(do_close(c, rd), 0);
+    assert_int_equal(w.file[END], ADDED);
+    cache_free(c);
+}
+
+TEST(growth__of_a_block_that_is_remote)
+{
+    int rd;
+    CacheCall call;
+    Cache *c = ends_early(4, true, &rd);
+    assert_int_equal(do_sync(c, rd), 0);
+    assert_int_equal(cache_state(c, rd, PIECE), CACHE_BOTH);
+    cache_advise_start(&call, c, rd, 0, 0, DODO_CADVISE_DONTNEED, w.now_ns);
+    assert_int_equal(finish(c, &call), 0);
+    assert_int_equal(cache_state(c, rd, PIECE), CACHE_REMOTE);
+    file_grew();
+    read_has(c, rd);
+    cache_free(c);
+}
+
+/* The end does not move across bytes that the disk does not have: they are written up to it. */
+TEST(growth__of_a_block_that_is_dirty)
+{
+    int rd;
+    Cache *c = ends_early(4, false, &rd);
+    assert_int_equal(do_write(c, rd, PIECE, 1, 1), 1);
+    file_grew();
+    assert_int_equal(do_read(c, rd, PIECE, 100 + MORE), 100);
+    assert_int_equal(do_sync(c, rd), 0);
+    assert_int_equal(w.file[END], ADDED);
+    read_has(c, rd);
+    cache_free(c);
+}
+
+/* A read that wants to move the end waits for who copies from the block. */
+TEST(growth__beside_a_copy)
+{
+    int rd;
+    CacheCall call;
+    CacheHit hit;
+    Cache *c = ends_early(4, false, &rd);
+    struct Lane *lane = cache_lane(c);
+    assert_int_equal(cache_hit_begin(&hit, c, lane, rd, PIECE, 100), CACHE_HIT_LOCAL);
+    file_grew();
+    cache_read_start(&call, c, rd, PIECE, w.buf, 100 + MORE, w.now_ns);
+    assert_int_equal(call.need, CACHE_JOB); /* the file's size */
+    CacheResult size = carry_out(&call.job);
+    cache_call_done(&call, c, &size, w.now_ns);
+    assert_int_equal(call.need, CACHE_BLOCKED);
+    uint8_t copy[100];
+    cache_hit_copy(&hit, c, copy);
+    cache_hit_end(&hit, c);
+    cache_call_step(&call, c, w.now_ns);
+    assert_int_equal(finish(c, &call), 100 + MORE);
+    assert_int_equal(w.buf[100], ADDED);
+    read_has(c, rd);
+    cache_free(c);
+}
