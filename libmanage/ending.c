@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The process ends: what is retained goes to the hosts, what was written to the files. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -83,21 +84,33 @@ static void keep_records(Cache *c)
         record_save(&record);
 }
 
+/* A file that gets too long for this process would end it by SIGXFSZ, and what is to be written to
+ * the others would be lost: the signal comes when all of it is there. */
+static void write_all(Cache *c)
+{
+    CacheEnd end = {0};
+    CacheJob job;
+    CacheResult result;
+    sigset_t too_long, before;
+    (void)sigemptyset(&too_long);
+    (void)sigaddset(&too_long, SIGXFSZ);
+    (void)pthread_sigmask(SIG_BLOCK, &too_long, &before);
+    while (cache_end_take(&end, c, &job, os_now_ns()))
+        job_carry_out(&job, &result);
+    keep_records(c);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* As stdio does: what was written is in the files when the program ends in order. This runs after
  * all exit handlers, which may still write. Other threads may go on or hang: it waits for none of
  * them. */
 __attribute__((destructor)) static void at_unload(void)
 {
     Manage *m = ending_cache();
-    CacheEnd end = {0};
-    CacheJob job;
-    CacheResult result;
     if (!m || !lock_in_time(m))
         return;
     m->ending = true;
-    while (cache_end_take(&end, m->cache, &job, os_now_ns()))
-        job_carry_out(&job, &result);
-    keep_records(m->cache);
+    write_all(m->cache);
     (void)pthread_mutex_unlock(&m->lock);
     if (m->settings.stats)
         print_stats(m);

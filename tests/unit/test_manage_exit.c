@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -204,15 +205,31 @@ static void child__forks_unseen(void)
     _exit(7);
 }
 
+/* Of two regions the first one cannot be written: the file may not get that long. */
+static void child__has_one_that_cannot_be_written(void)
+{
+    const struct rlimit none = {0}, all = {FILE_BYTES, FILE_BYTES};
+    int far = copen(PIECE, SHARED_FD, FILE_BYTES + PIECE);
+    CHECK(far >= 0 && cwrite(far, 0, "far", 3) == 3);
+    begin();
+    CHECK(setrlimit(RLIMIT_CORE, &none) == 0 && setrlimit(RLIMIT_FSIZE, &all) == 0);
+    exit(7);
+}
+
 /* ---- the cases --------------------------------------------------------------------------------
  */
 
 /* On a file, which is left in SHARED_FD. */
-static void run_on_file(const char *scenario)
+static int status_on_file(const char *scenario)
 {
     int fd = scenario_file(FILE_BYTES, byte_at);
     CHECK(dup2(fd, SHARED_FD) == SHARED_FD && close(fd) == 0);
-    int status = scenario_wait(scenario_start(scenario));
+    return scenario_wait(scenario_start(scenario));
+}
+
+static void run_on_file(const char *scenario)
+{
+    int status = status_on_file(scenario);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }
 
@@ -269,6 +286,14 @@ static void exit__in_the_midst_of_bookkeeping_ends(void)
     run_on_file("child__exits_in_the_midst_of_bookkeeping");
 }
 
+/* It dies of it, as by write(2), but only when all others are written. */
+static void exit__beyond_the_limit_of_files(void)
+{
+    int status = status_on_file("child__has_one_that_cannot_be_written");
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ);
+    file_has(100, "hello");
+}
+
 #ifndef __has_feature
 #define __has_feature(x) 0
 #endif
@@ -286,6 +311,7 @@ static const Scenario scenarios[] = {
     SCENARIO(exit__beside_a_write_that_hangs),
     SCENARIO(exit__handlers_may_write),
     SCENARIO(exit__in_the_midst_of_bookkeeping_ends),
+    SCENARIO(exit__beyond_the_limit_of_files),
     /* which are no cases by themselves */
     SCENARIO(child__exits_in_a_signal_handler),
     SCENARIO(child__exits_beside_a_read),
@@ -294,8 +320,9 @@ static const Scenario scenarios[] = {
     SCENARIO(child__writes_in_an_exit_handler),
     SCENARIO(child__exits_in_the_midst_of_bookkeeping),
     SCENARIO(child__forks_unseen),
+    SCENARIO(child__has_one_that_cannot_be_written),
 };
-enum { CASES = ARRAY_SIZE(scenarios) - 7 };
+enum { CASES = ARRAY_SIZE(scenarios) - 8 };
 
 int main(int argc, char **argv)
 {
