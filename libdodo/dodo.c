@@ -107,7 +107,8 @@ static int open_file(const Runtime *rt, size_t len, int fd, off_t offset, unsign
     const bool may_share = (flags & DODO_RDONLY) && s->share;
     if (result == 0 && ((flags & DODO_RETAIN) || may_share))
         identify(ret_given, flags);
-    *ret_reason = result == -EBUSY ? "the range is part of an open region"
+    *ret_reason = result == -EBUSY ? "the range is part of an open region, or somebody has "
+                                     "locked the file to its end, wherever that is (l_len 0)"
                   : !description_holds((uint64_t)offset, len)
                       ? "the range ends at 4 EiB (2^62 bytes) or beyond"
                   : result == -EINVAL ? "not a regular file that is open for reading and writing"

@@ -22,7 +22,8 @@ static const Reason reasons[] = {
      "regular file that is open for reading and writing (with DODO_RDONLY: for reading): correct "
      "the call"},
     {NAME_COPEN, EBUSY,
-     "the range is part of an open region, in this process or another: close that one first"},
+     "the range is part of an open region, in this process or another: close that one first; or "
+     "somebody has locked the file to its end, wherever that is (l_len 0)"},
     {NAME_COPEN, EACCES,
      "the library cannot open the file again for writing: call copen before the program gives up "
      "its permission, or with DODO_RDONLY"},

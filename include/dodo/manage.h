@@ -81,7 +81,8 @@ enum {
  *                  file; @len < 1; @offset < 0; @offset + @len is 2^62 or more: correct
  *                  the call
  *          EBUSY   the range is part of an open region already, of the cache or of dodo_mopen(),
- *                  here or in another process of this host: close that one first
+ *                  here or in another process of this host: close that one first; or somebody
+ *                  has locked the file to its end (l_len 0): see dodo_mopen(3)
  *          ENOMEM  this process has no memory for the region's record: close some
  *          EACCES  the library cannot open the file for writing a second time (no /proc, or a
  *                  permission given up): open the region before, or with DODO_RDONLY

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <dodo/manage.h>
@@ -88,6 +89,25 @@ static void copen__leaves_the_programs_locks(void)
     CHECK(cclose(a) == 0);
     CHECK(posix_locked(fd));
     close(fd);
+}
+
+/* Of a lock that ends nowhere, the library's is a part. */
+static void copen__beside_a_lock_to_the_files_end(void)
+{
+    int fd = file_new();
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    CHECK(fcntl(fd, F_SETLK, &all) == 0);
+    CHECK_FAILS(copen(PIECE, fd, 0), EBUSY);
+    CHECK(strstr(dodo_last_error(), "l_len 0"));
+    all.l_type = F_RDLCK;
+    CHECK(fcntl(fd, F_SETLK, &all) == 0);
+    CHECK(cclose(open_good(PIECE, fd, 0, DODO_RDONLY)) == 0);
+    all.l_type = F_UNLCK;
+    CHECK(fcntl(fd, F_SETLK, &all) == 0 && flock(fd, LOCK_EX) == 0);
+    int rd = open_good(PIECE, fd, 0, 0);
+    all.l_type = F_WRLCK;
+    CHECK_FAILS(fcntl(fd, F_SETLK, &all), EAGAIN);
+    CHECK(cclose(rd) == 0 && fcntl(fd, F_SETLK, &all) == 0);
 }
 
 static void copen__not_open_for_writing(void)
@@ -472,6 +492,7 @@ static const Scenario scenarios[] = {
     SCENARIO(copen__bad_arguments),
     SCENARIO(copen__takes_the_flags_of_mopen),
     SCENARIO(copen__leaves_the_programs_locks),
+    SCENARIO(copen__beside_a_lock_to_the_files_end),
     SCENARIO(copen__not_open_for_writing),
     SCENARIO(copen__own_description),
     SCENARIO(copen__overlap_is_busy),
