@@ -381,5 +381,5 @@ void read_done(Cache *c, CacheCall *call, int error, const CacheResult *result, 
     if (job->pieces)
         return; /* it is copied from there */
     c->stats.bypass_bytes += bytes;
-    call->at = job->offset + job->len;
+    call->at = max_u64(call->at, min_u64(job->offset + job->len, call->region->size));
 }

@@ -111,7 +111,7 @@ typedef struct Region {
     /* What a hit looks at. */
     Leaf *_Atomic *leaves;
     _Atomic bool remote_is_open;
-    _Atomic uint64_t size; /* bytes that its part of the file has, with what is dirty; it grows */
+    _Atomic uint64_t size; /* bytes that its part of the file has, with what is dirty */
     void *file;
     CacheFileId id;
     HmapNode place_node; /* cache->places: by its file and where it begins there */

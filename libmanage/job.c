@@ -104,6 +104,14 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
     if (GUARD(FAILED_READ) && result->count < 0)
         return result->error ? -result->error : -EIO;
     job_zero_tail(job, (uint64_t)result->count);
+    uint64_t end = job->offset + job->len;
+    if (job->kind == CACHE_READ_FILE && r->flags & DODO_RDONLY &&
+        (uint64_t)result->count < job->len) {
+        /* Nothing is missing in the file of a region that is only read but what somebody has cut.
+         */
+        end = job->offset + (uint64_t)result->count;
+        r->size = min_u64(r->size, end);
+    }
     if (job->kind == CACHE_READ_FILL)
         remote_holds(c, r, job->offset, job->offset + job->len);
     else if (job->kind == CACHE_READ_FILE)
@@ -112,7 +120,7 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
         remote_read_note(c, r, job->len, result->ns, now_ns);
     for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
         Piece *p = piece_find(r, i);
-        uint64_t blocks = piece_mask(c, i, job->offset, job->offset + job->len);
+        uint64_t blocks = piece_mask(c, i, job->offset, end);
         p->valid |= blocks; /* they were missing, so no bit of theirs is set */
         p->unasked |= job->ahead && r->trace ? blocks & ~p->passed : 0;
         p->from_remote |= job->kind == CACHE_READ_FILE ? 0 : blocks;

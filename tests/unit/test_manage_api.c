@@ -295,6 +295,24 @@ static void file_end__grows(void)
     CHECK(pread(fd, buf, sizeof buf, FILE_BYTES + 10) == 10 && memcmp(buf, "abcdefghij", 10) == 0);
 }
 
+/* Somebody else cuts it, and makes it longer again. */
+static void file_end__shrinks(void)
+{
+    uint8_t buf[100];
+    const off_t cut = FILE_BYTES - 50000;
+    int fd = file_new(), rd = open_good(FILE_BYTES, fd, 0, DODO_RDONLY);
+    CHECK(cread(rd, 0, buf, sizeof buf) == sizeof buf);
+    CHECK(ftruncate(fd, cut) == 0);
+    CHECK(cread(rd, cut + 20000, buf, sizeof buf) == 0);
+    CHECK(cread(rd, cut - 10, buf, sizeof buf) == 10);
+    check_bytes(buf, (uint64_t)cut - 10, 10);
+    CHECK(cread(rd, cut, buf, sizeof buf) == 0);
+    CHECK(pwrite(fd, "hello", 5, cut + 5) == 5 && pwrite(fd, "world", 5, cut + 20000) == 5);
+    CHECK(cread(rd, cut + 5, buf, 5) == 5 && memcmp(buf, "hello", 5) == 0);
+    CHECK(cread(rd, cut + 20000, buf, sizeof buf) == 5 && memcmp(buf, "world", 5) == 0);
+    CHECK(cclose(rd) == 0);
+}
+
 /* ---- the cache ------------------------------------------------------------------------------ */
 
 static void set__before_the_first_region(void)
@@ -504,6 +522,7 @@ static const Scenario scenarios[] = {
     SCENARIO(advice__changes_no_byte),
     SCENARIO(file_end__inside_the_region),
     SCENARIO(file_end__grows),
+    SCENARIO(file_end__shrinks),
     SCENARIO(set__before_the_first_region),
     SCENARIO(cache__smaller_than_the_region),
     SCENARIO(cache__smaller_than_a_piece),
