@@ -63,11 +63,31 @@ def owners(lines):
               f"{show(speed[True]):>18} {show(speed[False]):>18} {bad[0]:>5} {bad[1]:>6}")
 
 
+def mirrors(lines):
+    """Two copies beside one: of each round, the rate of the one beside that of the other."""
+    print("\nReads and writes of regions with two copies, on two hosts at 100 Mbit/s: medians of the rounds (lowest-highest)")
+    print(f"{'the client has':>14} {'threads':>7} {'calls':>10} {'MB/s, one copy':>20} {'two copies':>20} {'beside one':>18}")
+    runs = collections.defaultdict(dict)
+    for line in lines:
+        for run in line["told"]["runs"]:
+            runs[line["line"], line["threads"], run["call"], run["size_bytes"]][line["round"], line["mirror"]] = run["mb_per_s"]
+    for (rate, threads, call, size), speed in sorted(runs.items(), key=lambda run: (run[0][2], run[0])):
+        one, two = ([v for (_, mirror), v in sorted(speed.items()) if mirror == m] for m in ("no", "yes"))
+        print(f"{rate:>14} {threads:>7} {call:>5} {size // 1024:>3}K {show(one):>20} {show(two):>20} "
+              f"{show([b / a for a, b in zip(one, two)], '{:.2f}'):>18}")
+
+
+def bad(line):
+    """Whether a byte was wrong, or a call failed."""
+    told = line["told"]
+    return any(run["wrong_bytes"] for run in told["runs"]) if "runs" in told else told["wrong"] or told["failed"]
+
+
 if __name__ == "__main__":
     with open(sys.argv[1], encoding="utf-8") as figures:
         all_lines = [json.loads(line) for line in figures]
-    for part, table in (("kill", kills), ("owner", owners)):
+    for part, table in (("kill", kills), ("owner", owners), ("mirror", mirrors)):
         some = [line for line in all_lines if line["part"] == part]
         if some:
             table(some)
-    sys.exit(any(line["told"]["wrong"] or line["told"]["failed"] for line in all_lines))
+    sys.exit(any(map(bad, all_lines)))

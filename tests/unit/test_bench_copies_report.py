@@ -48,5 +48,15 @@ class Tables(unittest.TestCase):
         self.assertEqual(row[:7], ["all", "100.00", "(100.00-100.00)", "75.00", "(75.00-75.00)", "25.00", "(25.00-25.00)"])
 
 
+    def test_two_copies_are_beside_one_of_their_round(self):
+        def line(number, mirror, rate, wrong=0):
+            run = {"call": "write", "size_bytes": 8192, "mb_per_s": rate, "wrong_bytes": wrong}
+            return {"part": "mirror", "round": number, "line": "100mbit", "threads": 4, "mirror": mirror, "told": {"runs": [run]}}
+        row = printed(report.mirrors, [line(1, "no", 10.0), line(1, "yes", 5.0), line(2, "yes", 9.0), line(2, "no", 12.0)])
+        self.assertEqual(row, ["100mbit", "4", "write", "8K", "11.0", "(10.0-12.0)", "7.0", "(5.0-9.0)", "0.62", "(0.50-0.75)"])
+        self.assertFalse(report.bad(line(1, "no", 10.0)))
+        self.assertTrue(report.bad(line(1, "no", 10.0, wrong=1)))
+
+
 if __name__ == "__main__":
     unittest.main()
