@@ -47,7 +47,8 @@ ssize_t state_file_load(int dir, const char *name, void *bytes, size_t cap)
 {
     OS_DESCRIPTORS_BUSY;
     struct stat st;
-    CLEANUP_CLOSE int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    CLEANUP_CLOSE int fd =
+        openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (size_t)st.st_size > cap)
         return 0;
     size_t at = 0;

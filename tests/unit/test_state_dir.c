@@ -14,6 +14,7 @@
 #include "libdodo/core.h"
 #include "libdodo/kept.h"
 #include "libdodo/state_dir.h"
+#include "libdodo/state_file.h"
 #include "tests/lib/case.h"
 #include "tests/lib/tmpdir.h"
 
@@ -247,4 +248,13 @@ CASE(kept__is_no_longer_than_files_may_be)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
     assert_int_equal(saved, -1);
     assert_int_equal(load(&got, 1, 0), 0);
+}
+
+/* Nobody waits for who writes to it. */
+CASE(state_file__that_is_a_pipe_is_none)
+{
+    char byte;
+    CLEANUP_CLOSE int part = state_dir_open("runs");
+    assert_int_equal(mkfifoat(part, "pipe", 0600), 0);
+    assert_int_equal(state_file_load(part, "pipe", &byte, sizeof byte), 0);
 }
