@@ -27,7 +27,9 @@ static const Reason reasons[] = {
     {NAME_COPEN, EACCES,
      "the library cannot open the file again for writing: call copen before the program gives up "
      "its permission, or with DODO_RDONLY"},
-    {NAME_COPEN, ENOMEM, "this process has no memory for the region: close others first"},
+    {NAME_COPEN, ENOMEM,
+     "this process has no memory for the region, or for a cache of that size: close others, or "
+     "make the cache smaller"},
     {NAME_COPEN, EMFILE, "no descriptor is left: close some, or raise the limit (ulimit -n)"},
     {NAME_CREAD, EINVAL, "no open region, an offset outside of it, or no buffer: correct the call"},
     {NAME_CWRITE, EINVAL,

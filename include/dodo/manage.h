@@ -352,7 +352,7 @@ enum {
  * @policy: its procedures; read, write and reclaim must be there; kept until the program ends
  *
  * Returns: its number, for dodo_csetPolicy(); -1 with errno set.
- * Errors:  EINVAL  @policy is NULL, its size unknown, or a procedure missing
+ * Errors:  EINVAL  @policy is NULL, its size too small for the procedures, or one missing
  *          ENOSPC  16 are registered already
  * Threads: safe.  Ownership: @policy stays the caller's, unchanged.
  * Source:  paper 3.3, 4.5.  Since: 0.1
