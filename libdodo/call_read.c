@@ -50,10 +50,21 @@ static void read_account(const Call *call, uint64_t bytes)
     a->changed = true;
 }
 
+/* Under the lock: it waits for that copy; NULL: for none. */
+static void wait_for(CallState *st, Region *r)
+{
+    if (st->read.waits_for)
+        st->read.waits_for->mirror.reads--;
+    if (r)
+        r->mirror.reads++;
+    st->read.waits_for = r;
+}
+
 /* Under the lock: the call is on the region no more. True: its close waits for that. */
 static bool read_leave(const Call *call, uint64_t bytes)
 {
     Region *r = region_top(call->region);
+    wait_for(call->state, NULL);
     read_account(call, bytes);
     return region_leave(call->channel->client, r);
 }
@@ -139,8 +150,10 @@ static void window_take(Call *call, uint64_t now_ns)
         st->read.asked_clock_ns = channel_clock(call->channel, now_ns);
         st->read.turn_ns = time_add(st->read.asked_clock_ns, st->read.patience_ns);
     }
-    if (r->mirror.twin && r->active && !st->read.beside)
+    bool asked = r->mirror.twin && r->active && !st->read.beside;
+    if (asked)
         mirror_asked(r, now_ns);
+    wait_for(st, asked ? r : NULL);
     heal_beside(c, st->user.window);
     c->stats.reads_beside_writes += st->read.active && st->read.beside;
     st->read.host = r->host;
@@ -285,6 +298,7 @@ static bool read_saw(Call *call, uint64_t now_ns)
     client_lock(c);
     bool bad = c->config.block_sum && window_compare(call);
     bool all = read_transfer_all_filled(&st->u.read);
+    wait_for(st, NULL);
     r->hits += st->user.window;
     st->read.hints = c->prefetch.count > 0;
     if (r->active && region_address_equal(&r->address, &st->run.address)) {

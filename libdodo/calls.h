@@ -24,6 +24,7 @@ typedef struct CallRead {
     uint64_t counter, seed;         /* of the region, when the window was asked for */
     unsigned turns;                 /* of this window to the other copy, for what the one lacks */
     uint64_t asked_ns, patience_ns; /* when it was asked for; how long that may be silent */
+    Region *waits_for;              /* it is among the reads of that copy; NULL: of none */
     uint64_t asked_clock_ns;        /* the same on the listening clock */
     uint64_t
         turn_ns; /* there: when silence is looked at next; 0: it is not, for there is one copy */

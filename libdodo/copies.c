@@ -108,10 +108,17 @@ static uint64_t owes_ns(const Region *r, uint64_t now_ns)
     return r->mirror.asked_ns ? sub_u64(now_ns, r->mirror.asked_ns) : 0;
 }
 
+/* How long a read would take that comes behind those which wait for the copy. */
+static uint64_t behind_ns(const Region *r, uint64_t now_ns)
+{
+    uint64_t one_ns = max_u64(max_u64(r->mirror.answer_ns, owes_ns(r, now_ns)), 1);
+    return one_ns > UINT64_MAX / (r->mirror.reads + 1) ? UINT64_MAX
+                                                       : one_ns * (r->mirror.reads + 1);
+}
+
 static Region *sooner(const Client *c, Region *a, Region *b, uint64_t now_ns)
 {
-    uint64_t a_ns = max_u64(a->mirror.answer_ns, owes_ns(a, now_ns)),
-             b_ns = max_u64(b->mirror.answer_ns, owes_ns(b, now_ns));
+    uint64_t a_ns = behind_ns(a, now_ns), b_ns = behind_ns(b, now_ns);
     Region *soon = b_ns < a_ns ? b : a, *late = soon == a ? b : a;
     /* Unless somebody waits for it. */
     bool waits = late->mirror.asked_ns &&

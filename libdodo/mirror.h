@@ -19,7 +19,7 @@ static inline Region *mirror_other(const Region *r)
 /* Makes them the two copies of a region. */
 void mirror_pair(Region *first, Region *second);
 /* The copy that a read of these blocks asks: one that has them; of two, the one that answers
- * sooner. */
+ * sooner, behind the reads which wait for it. */
 Region *mirror_reader(const Client *c, Region *r, uint64_t first, uint64_t last, uint64_t now_ns);
 /* Blocks that both copies have. */
 uint64_t mirror_common(const Region *r);

@@ -53,6 +53,7 @@ typedef struct Mirror {
     ListNode moving;      /* in Client.moves.under_way: its memory is to be elsewhere */
     uint64_t answer_ns;   /* how long a short read took of late; 0: not known */
     uint64_t asked_ns;    /* since when it owes an answer; 0: it owes none */
+    unsigned reads;       /* of the program, that wait for it */
     uint64_t answered_ns; /* when it last gave one to a read */
     uint64_t heard_ns;    /* ... or to anything else */
     ListNode heard;       /* in Client.copies, by that time */

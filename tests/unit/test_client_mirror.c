@@ -206,6 +206,26 @@ CASE(read__asks_the_copy_that_answers_sooner)
     assert_true(both(rd));
 }
 
+/* Each asks the copy for which fewer wait, if both answer as soon. */
+CASE(read__several_at_once_ask_both_copies)
+{
+    enum { READS = 16 };
+    static uint8_t data[READS][5000];
+    static Call calls[READS];
+    int rd = filled(0);
+    for (unsigned round = 0; round < 3; round++) {
+        unsigned before = w.second.reads;
+        for (unsigned i = 0; i < READS; i++)
+            call_read_start(&calls[i], w.channels[2], rd, (off_t)i * 5000, data[i], sizeof *data,
+                            w.now);
+        for (unsigned i = 0; i < READS; i++) {
+            assert_int_equal(finish(&calls[i]), sizeof *data);
+            assert_memory_equal(data[i], w.file + i * 5000, sizeof *data);
+        }
+        assert_in_range(w.second.reads - before, READS / 4, READS * 3 / 4);
+    }
+}
+
 CASE(read__a_copy_that_nobody_reads_is_looked_at)
 {
     int rd = filled(0);
