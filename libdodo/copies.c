@@ -111,9 +111,7 @@ static uint64_t owes_ns(const Region *r, uint64_t now_ns)
 /* How long a read would take that comes behind those which wait for the copy. */
 static uint64_t behind_ns(const Region *r, uint64_t now_ns)
 {
-    uint64_t one_ns = max_u64(max_u64(r->mirror.answer_ns, owes_ns(r, now_ns)), 1);
-    return one_ns > UINT64_MAX / (r->mirror.reads + 1) ? UINT64_MAX
-                                                       : one_ns * (r->mirror.reads + 1);
+    return max_u64(max_u64(r->mirror.answer_ns, owes_ns(r, now_ns)), 1) * (r->mirror.reads + 1);
 }
 
 static Region *sooner(const Client *c, Region *a, Region *b, uint64_t now_ns)

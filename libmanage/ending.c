@@ -84,8 +84,8 @@ static void keep_records(Cache *c)
         record_save(&record);
 }
 
-/* A file that gets too long for this process would end it by SIGXFSZ, and what is to be written to
- * the others would be lost: the signal comes when all of it is there. */
+/* SIGXFSZ, of one file that would exceed RLIMIT_FSIZE, would end the process before the others are
+ * written. So it is blocked until they are. */
 static void write_all(Cache *c)
 {
     CacheEnd end = {0};

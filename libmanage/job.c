@@ -107,8 +107,7 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
     uint64_t end = job->offset + job->len;
     if (job->kind == CACHE_READ_FILE && r->flags & DODO_RDONLY &&
         (uint64_t)result->count < job->len) {
-        /* Nothing is missing in the file of a region that is only read but what somebody has cut.
-         */
+        /* The program writes nothing here: so somebody has cut the file. */
         end = job->offset + (uint64_t)result->count;
         r->size = min_u64(r->size, end);
     }
@@ -347,6 +346,9 @@ bool clone_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, bool alik
     if (!run_out(c, p, blocks_unheld, pieces_max, alike, &from, &to))
         return false;
     job_begin_pieces(c, job, p->region, CACHE_CLONE, from, to, now_ns);
+    for (uint64_t i = job->first; i < job->first + job->pieces; i++)
+        piece_keep_over(c,
+                        piece_find(p->region, i)); /* none of them is due to be copied any more */
     return true;
 }
 

@@ -36,8 +36,7 @@ static uint64_t copy_ns(const Cache *c)
 /* It is being read, or its region's remote memory is being opened. */
 static bool is_too_early(const Piece *p)
 {
-    bool being_copied = p->job && p->job->kind == CACHE_CLONE;
-    return (p->job && !being_copied) || p->region->remote_state == REMOTE_OPENING;
+    return p->job || p->region->remote_state == REMOTE_OPENING;
 }
 
 /* Beside each other they cost less. While nobody knows what one takes, one shows it. */

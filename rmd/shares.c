@@ -37,7 +37,7 @@ static uint64_t of_task(const char *dir, const char *task)
     return run + waited;
 }
 
-/* Of as many tasks as are *left, which then are fewer. */
+/* Reads *left tasks at most, and counts them down from it. */
 static int tasks_of_process(const char *proc, int pid, unsigned *left, uint64_t *ret_ns)
 {
     char path[PATH_BYTES / 2]; /* with a task's name behind it */

@@ -197,7 +197,7 @@ CASE(utmp__none_is_kept)
     assert_int_equal(f->report.sessions, -1);
 }
 
-/* Records of unknown types do not say that nobody is logged in. */
+/* A file without records of sessions does not prove that nobody is logged in. */
 CASE(utmp__is_no_file_of_sessions)
 {
     Fixture *f = *state;
