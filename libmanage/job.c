@@ -105,14 +105,14 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
         return result->error ? -result->error : -EIO;
     job_zero_tail(job, (uint64_t)result->count);
     uint64_t end = job->offset + job->len;
-    if (job->kind == CACHE_READ_FILE && r->flags & DODO_RDONLY &&
-        (uint64_t)result->count < job->len) {
-        /* The program writes nothing here: so somebody has cut the file. */
+    if (GUARD(CUT) && r->flags & DODO_RDONLY && (uint64_t)result->count < job->len) {
+        /* The program writes nothing here: so somebody has cut the file. libdodo reads it, too,
+         * where remote memory has nothing. */
         end = job->offset + (uint64_t)result->count;
         r->size = min_u64(r->size, end);
     }
     if (job->kind == CACHE_READ_FILL)
-        remote_holds(c, r, job->offset, job->offset + job->len);
+        remote_holds(c, r, job->offset, end);
     else if (job->kind == CACHE_READ_FILE)
         file_read_end(c, job, result, now_ns);
     else if (!fill_ran_beside(c, job, now_ns) && !result->beside)

@@ -231,3 +231,35 @@ TEST(growth__beside_a_copy)
     read_has(c, rd);
     cache_free(c);
 }
+
+/* libdodo reads the file where remote memory has nothing. It is shorter by now: a read ends there,
+ * and no zeros are cached for what was not read. */
+TEST(cut__of_what_is_read_through_remote_memory)
+{
+    int rd;
+    CacheCall call;
+    CacheConfig cfg = config(1);
+    Cache *c = make(&cfg, 0, &rd);
+    assert_int_equal(do_close(c, rd), 0);
+    rd = cache_open(c, BYTES, BYTES, &w, DODO_RDONLY);
+    (void)do_read(c, rd, PIECE, PIECE);
+    assert_int_equal(do_sync(c, rd), 0); /* a copy goes to remote memory */
+    (void)do_read(c, rd, 0, PIECE);
+    assert_int_equal(cache_state(c, rd, PIECE), CACHE_REMOTE);
+    cache_read_start(&call, c, rd, PIECE, w.buf, PIECE, w.now_ns);
+    assert_int_equal(call.job.kind, CACHE_CLONE); /* of what makes room */
+    CacheResult cloned = carry_out(&call.job);
+    cache_call_done(&call, c, &cloned, w.now_ns);
+    assert_int_equal(call.job.kind, CACHE_READ_REMOTE);
+    CacheResult lost = carry_out(&call.job);
+    lost.count = 100;
+    cache_call_done(&call, c, &lost, w.now_ns);
+    assert_int_equal(call.job.kind, CACHE_SIZE); /* is it longer again? */
+    CacheResult size = {.count = PIECE + 100};
+    cache_call_done(&call, c, &size, w.now_ns);
+    assert_int_equal(finish(c, &call), 100);
+    assert_int_equal(do_read(c, rd, PIECE + 100, PIECE), PIECE); /* it is */
+    assert_int_equal(w.buf[0], 1);
+    assert_int_equal(w.buf[CACHE_BLOCK], 1);
+    cache_free(c);
+}
