@@ -278,18 +278,20 @@ static uint64_t tail_block(const Cache *c, const Region *r)
     return r->size % CACHE_BLOCK ? piece_mask(c, index, r->size, r->size + 1) : 0;
 }
 
-/* Forgets what is held of the last block. False: the disk does not have all that was written to it,
- * or there is no memory to note it. */
+/* Forgets what is held of the last block. (libdodo holds whole blocks alone, and so not this one;
+ * it is believed to.) False: the disk does not have all that was written to it, or there is no
+ * memory to note it. */
 static bool tail_forget(Cache *c, Region *r, Piece *p, uint64_t block)
 {
     uint64_t index = r->size / c->cfg.piece_bytes;
     bool held = remote_held(c, r, index) & block;
     uint64_t *map = held ? remote_map_make(c, r, index) : NULL;
-    if ((p && (p->dirty | p->unsynced | p->syncing) & block) || (held && !map))
+    bool written = p && (p->dirty | p->unsynced | p->syncing) & block;
+    if ((GUARD(GROWS_DIRTY) && written) || (held && !map))
         return false;
     if (map)
         *map &= ~block;
-    if (p) {
+    if (p && GUARD(GROWS)) {
         p->valid &= ~block;
         p->from_remote &= p->valid;
         p->unasked &= p->valid;
@@ -308,7 +310,7 @@ static bool file_grows(Cache *c, CacheCall *call, uint64_t now_ns)
     if (call->tail && call->tail != p) /* others have moved the end meanwhile */
         piece_unwant(c, call->tail, call);
     call->tail = NULL;
-    if (p && !write_alone(c, call, p, true, now_ns)) {
+    if (p && GUARD(GROWS_ALONE) && !write_alone(c, call, p, true, now_ns)) {
         call->tail = p->wanted_by == call ? p : NULL; /* else it may go meanwhile */
         return false;
     }

@@ -79,6 +79,9 @@ enum {
     X(REFRACTIONS, "refractions")                           \
     X(NO_MEMORY, "allocations that failed")                 \
     X(FILE_CHANGED, "files changed while nobody had them")  \
+    X(FILE_GREW, "files that others appended to meanwhile") \
+    X(GREW_NOTICED, "... which a read has noticed")         \
+    X(FILE_CUT, "files that others cut meanwhile")          \
     X(READ_AGAIN, "ranges read again when all was over")
 
 /* X(name): what a seed is about, if the seed does not decide it: guards that few seeds notice have
@@ -90,7 +93,8 @@ enum {
     X(clone) /* writes past the cache beside clones and fetches */        \
     X(sync)  /* csyncs that fail beside write-backs */                    \
     X(led)   /* reads along an earlier run's */                           \
-    X(brief) /* regions that are closed while the background is busy */
+    X(brief) /* regions that are closed while the background is busy */   \
+    X(grows) /* another program appends to the files, or cuts them */
 
 enum ManageScenario {
 #define X(name) SCENARIO_##name,
@@ -104,6 +108,8 @@ enum ManageCover {
 #undef X
         MANAGE_COVER_MAX
 };
+
+#define NOT_GROWN UINT64_MAX
 
 typedef struct ManageWorld ManageWorld;
 typedef struct User User;
@@ -119,6 +125,7 @@ typedef struct UserFile {
     uint64_t lost[USER_FILE_BYTES];     /* the same, of what no program that has it open wrote */
     bool
         unsynced[USER_FILE_BLOCKS + 1]; /* by an earlier opening: it may be lost with nobody told */
+    bool cut; /* while it was open, for reading: what was cut off may be in caches still */
     struct {
         uint64_t offset, len;
     } ranges[USER_RANGES];
@@ -133,10 +140,13 @@ typedef struct UserRegion {
     int rd;
     unsigned flags, calls;
     uint64_t offset, len;
-    uint64_t since_ns; /* when it was opened: nothing was read from the file before */
-    bool write_first;  /* nobody has called it yet, and a write is to be first */
-    bool synced;       /* an fdatasync went well since it is open */
-    uint64_t size;     /* that its own writes gave it */
+    uint64_t since_ns;   /* when it was opened: nothing was read from the file before */
+    bool write_first;    /* nobody has called it yet, and a write is to be first */
+    bool synced;         /* an fdatasync went well since it is open */
+    bool written;        /* a cwrite has begun */
+    uint64_t size;       /* that its own writes gave it */
+    uint64_t size_most;  /* that its file has had since it is open */
+    uint64_t grown_from; /* others have appended there, and no read has noticed; NOT_GROWN */
     uint64_t failures, failures_told;      /* of the file: writes, syncs */
     bool must_tell;                        /* a write-back failed, and no call has told it yet */
     bool lost;                             /* each sync reports the failed one again */
@@ -235,13 +245,14 @@ typedef struct ManageParams {
     CacheConfig cache;
     uint64_t copy_ns, think_ns, recall_ns;
     uint32_t rdonly_ppm, retain_ppm, stripe_ppm, through_ppm, stream_ppm, large_ppm;
-    unsigned writes, syncs, opens, closes, changes, exits, policies;
+    unsigned writes, syncs, opens, closes, changes, exits, policies, others;
     uint64_t kill_steps; /* on average; 0: nobody is killed */
     uint64_t full_every_ns;
     uint32_t beside_ppm;
     uint32_t led_ppm;         /* of the reads: as an earlier run had them */
     uint32_t write_first_ppm; /* of the openings: the first call is a write */
     uint64_t hot_bytes;       /* not 0: calls are of the region's first ones */
+    uint32_t end_ppm;         /* of the calls: where the file ends */
     uint32_t held_ppm;        /* the kernel has in memory what is read; 0: nobody knows */
     uint32_t lie_ppm;         /* of the reads from remote memory: a host returns something else */
     bool small_writes, hits;
@@ -303,10 +314,21 @@ void user_act(UserThread *t);
 void user_beside(User *u);           /* perhaps another thread does something now */
 bool user_opened(const UserFile *f); /* by anybody */
 
+/* manage_other.c: another program, which changes the end of a file that programs have open */
+void other_act(UserThread *t);
+/* The manual forbids a write where others have appended: the program reads first. True: @t, of a
+ * write, has become a read. */
+bool other_is_read_first(UserThread *t);
+
 /* manage_oracle.c */
 void truth_begin(ManageWorld *m);
 void truth_changed(void *ctx, SimFile *file, uint64_t offset, size_t len, void *cookie);
 void truth_opened(UserRegion *r);
+bool truth_written_now(ManageWorld *m, const UserFile *f);
+/* Another program: @f has got @len bytes more of @value; it is shorter; nobody has it open now. */
+void truth_grown(ManageWorld *m, UserFile *f, uint64_t from, uint64_t len, uint8_t value);
+void truth_cut(ManageWorld *m, UserFile *f);
+void truth_cut_over(UserFile *f);
 void truth_lied(UserRegion *r, uint64_t offset); /* a host returned LIE_VALUE for that byte */
 void truth_call_begin(UserThread *t);
 void truth_call_over(UserThread *t);

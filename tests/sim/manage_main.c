@@ -57,6 +57,8 @@ int main(int argc, char **argv)
         [MANAGE_GUARD_CLONE_BESIDE] = SCENARIO_clone, [MANAGE_GUARD_DIRECT_ALONE] = SCENARIO_clone,
         [MANAGE_GUARD_SYNC_BESIDE] = SCENARIO_sync,   [MANAGE_GUARD_DOUBT] = SCENARIO_sync,
         [MANAGE_GUARD_SYNC_JOINED] = SCENARIO_sync,   [MANAGE_GUARD_CLOSING] = SCENARIO_brief,
+        [MANAGE_GUARD_GROWS] = SCENARIO_grows,        [MANAGE_GUARD_GROWS_DIRTY] = SCENARIO_grows,
+        [MANAGE_GUARD_GROWS_ALONE] = SCENARIO_grows,  [MANAGE_GUARD_CUT] = SCENARIO_grows,
     };
     const Seeds seeds = {.program = "manage",
                          .guards = guards,

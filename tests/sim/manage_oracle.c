@@ -71,6 +71,11 @@ void truth_changed(void *ctx, SimFile *sim, uint64_t offset, size_t len, void *c
     ManageWorld *m = ctx;
     UserFile *f = file_of(m, sim);
     const UserRegion *r = cookie;
+    if (m->poking && f->cut) { /* caches may have what was there: a read may give it */
+        for (uint64_t at = offset; at < offset + len; at++)
+            f->allowed[at] = set_of(0);
+        return;
+    }
     if (m->poking) {
         settle(f, offset, offset + len);
         return;
@@ -94,7 +99,14 @@ void truth_opened(UserRegion *r)
     UserFile *f = r->file;
     for (uint64_t b = r->offset / 4096; b <= (r->offset + r->len - 1) / 4096; b++)
         f->unsynced[b] = f->sim->dirty[b];
-    r->size = file_size_in(r);
+    r->size = r->size_most = file_size_in(r);
+    r->grown_from = NOT_GROWN;
+}
+
+/* What is cut off is gone for the file, and may be read for a while. */
+static bool cut_off(const UserFile *f, uint64_t at)
+{
+    return f->cut && at >= f->sim->size;
 }
 
 /* Killed: what the file has must be one of what it may have. */
@@ -130,6 +142,7 @@ void truth_region_gone(UserRegion *r, bool killed)
 static void write_begin(UserThread *t)
 {
     UserFile *f = t->region->file;
+    t->region->written = true;
     uint64_t from = t->region->offset + t->offset, set = set_of(t->value);
     for (uint64_t at = from; at < from + t->len; at++) {
         f->may[at] |= set;
@@ -143,7 +156,7 @@ static void write_begin(UserThread *t)
     }
 }
 
-static bool written_now(ManageWorld *m, const UserFile *f)
+bool truth_written_now(ManageWorld *m, const UserFile *f)
 {
     bool any = false;
     FOR_CALLS(t, m, f)
@@ -160,6 +173,50 @@ void truth_lied(UserRegion *r, uint64_t offset)
             t->may[r->offset + offset] |= LIE_SET;
 }
 
+void truth_grown(ManageWorld *m, UserFile *f, uint64_t from, uint64_t len, uint8_t value)
+{
+    manage_cover(m, MANAGE_COVER_FILE_GREW);
+    FOR_CALLS(t, m, f) {
+        t->beside = true;
+        for (uint64_t at = from; at < from + len; at++)
+            t->may[at] |= set_of(value);
+    }
+    for (unsigned i = 0; i < USERS_MAX * USER_REGIONS_MAX; i++) {
+        UserRegion *r = &m->users[i / USER_REGIONS_MAX].regions[i % USER_REGIONS_MAX];
+        if (r->state == REGION_FREE || r->file != f || from >= r->offset + r->len)
+            continue;
+        r->size_most = max_u64(r->size_most, file_size_in(r));
+        r->grown_from = min_u64(r->grown_from, from > r->offset ? from - r->offset : 0);
+    }
+}
+
+void truth_cut(ManageWorld *m, UserFile *f)
+{
+    manage_cover(m, MANAGE_COVER_FILE_CUT);
+    FOR_CALLS(t, m, f)
+        t->size_min = min_u64(t->size_min, file_size_in(t->region));
+}
+
+void truth_cut_over(UserFile *f)
+{
+    if (f->cut)
+        settle(f, 0, USER_FILE_BYTES);
+    f->cut = false;
+}
+
+/* The bytes of the region that a read finds at least. What others have appended is among them, but
+ * for a program that writes: not before what it wrote there is on the disk. What is just being
+ * written is not. */
+static uint64_t size_min(const UserRegion *r)
+{
+    uint64_t size = file_size_in(r);
+    bool may_miss = (r->grown_from != NOT_GROWN && (r->written || r->user->heap.fail_ppm)) ||
+                    truth_written_now(r->user->m, r->file);
+    if (r->file->cut || (size > r->size && !may_miss))
+        return size;
+    return r->size;
+}
+
 void truth_call_begin(UserThread *t)
 {
     UserRegion *r = t->region;
@@ -169,11 +226,10 @@ void truth_call_begin(UserThread *t)
         write_begin(t);
         return;
     }
-    t->beside = written_now(r->user->m, f);
+    t->beside = truth_written_now(r->user->m, f);
     for (uint64_t at = from; at < from + t->len; at++)
         t->may[at] = f->may[at] | f->lost[at] | (t->op == USER_READ ? f->reverted[at] : 0);
-    uint64_t size = file_size_in(r);
-    t->size_min = size > r->size ? size : r->size;
+    t->size_min = size_min(r);
     t->failures = r->failures;
     t->must_fail = r->must_tell;
 }
@@ -182,7 +238,7 @@ void truth_call_begin(UserThread *t)
 static uint64_t size_max(const UserThread *t)
 {
     const UserRegion *r = t->region;
-    uint64_t size = file_size_in(r) > r->size ? file_size_in(r) : r->size;
+    uint64_t size = max_u64(max_u64(file_size_in(r), r->size), r->size_most);
     for (unsigned i = 0; i < USER_CALLERS_MAX; i++) {
         const UserThread *o = &t->user->threads[i];
         if (o->channel && o->busy && o->op == USER_WRITE && o->region == r &&
@@ -210,6 +266,17 @@ static void read_settles(UserThread *t, uint64_t from, uint64_t len)
     for (uint64_t i = 0; !t->beside && i < len; i++)
         if (f->may[from + i] & ~LIE_SET & set_of(t->buf[i]))
             f->may[from + i] = set_of(t->buf[i]) | (f->may[from + i] & LIE_SET);
+}
+
+/* The read has got what others appended: from now on the file's end is there. */
+static void grown_noticed(UserThread *t, uint64_t end)
+{
+    UserRegion *r = t->region;
+    if (t->cache_call.result == 0 || r->grown_from == NOT_GROWN || end <= r->grown_from)
+        return;
+    manage_cover(t->user->m, MANAGE_COVER_GREW_NOTICED);
+    r->size = max_u64(r->size, end);
+    r->grown_from = end < file_size_in(r) ? end : NOT_GROWN;
 }
 
 static void read_over(UserThread *t)
@@ -241,6 +308,7 @@ static void read_over(UserThread *t)
             return;
         }
     read_settles(t, from, (uint64_t)c->result);
+    grown_noticed(t, t->offset + (uint64_t)c->result);
 }
 
 static void write_over(UserThread *t)
@@ -289,6 +357,8 @@ static void synced(UserThread *t)
     UserRegion *r = t->region;
     UserFile *f = r->file;
     for (uint64_t at = r->offset; at < r->offset + r->len; at++) {
+        if (cut_off(f, at))
+            break;
         if ((!(t->may[at] & set_of(f->sim->durable[at])) && !others_unsynced(r, at)) ||
             !(t->may[at] & set_of(f->sim->data[at]))) {
             violate(&m->w, "region %d: %s returned 0 but the disk has not what was written at %llu",

@@ -49,6 +49,10 @@ static bool region_open(User *u, UserFile *f, unsigned range, unsigned flags)
     SimHandle *conflict;
     UserRegion *r = region_some(u, true);
     uint64_t offset = f->ranges[range].offset, len = f->ranges[range].len;
+    if (!user_opened(f))
+        truth_cut_over(f);
+    if (f->cut) /* as a file of another size is, for those who have it open: nobody opens it now */
+        return false;
     if (!r || locked(m, f, offset, len, flags & DODO_RDONLY)) {
         m->cover[MANAGE_COVER_OPENS_BUSY] += r != NULL;
         return false;
@@ -147,9 +151,25 @@ static bool led_piece(UserThread *t)
     return true;
 }
 
+static bool end_piece(UserThread *t)
+{
+    User *u = t->user;
+    const UserRegion *r = t->region;
+    uint64_t size = min_u64(r->file->sim->size, r->offset + r->len);
+    if (size <= r->offset || !chance(u, u->m->p.end_ppm))
+        return false;
+    size -= r->offset;
+    uint64_t before = min_u64(size, sim_rng_spread(&u->rng, 1, 8192));
+    t->offset = size - before;
+    t->len = sim_rng_spread(&u->rng, 1, min_u64(r->len - t->offset, 8192));
+    return true;
+}
+
 static void choose_piece(UserThread *t)
 {
     User *u = t->user;
+    if (u->m->p.end_ppm && end_piece(t))
+        return;
     if (u->m->p.led_ppm && led_piece(t))
         return;
     uint64_t len = t->region->len, hot = u->m->p.hot_bytes;
@@ -335,6 +355,7 @@ static void do_change(UserThread *t)
     uint64_t old = f->sim->mtime_ns, which = sim_rng_below(&u->rng, 8);
     if (user_opened(f))
         return;
+    truth_cut_over(f);
     manage_cover(m, MANAGE_COVER_FILE_CHANGED);
     story(&m->w, "program%u changes file %u (%u)", u->index, f->sim->index, (unsigned)which);
     m->poking = true;
@@ -390,6 +411,8 @@ static void do_call(UserThread *t, enum UserOp op)
     t->region = r;
     t->op = op;
     choose_piece(t);
+    if (op == USER_WRITE && other_is_read_first(t))
+        op = USER_READ;
     if (op == USER_WRITE && write_overlaps(t))
         return;
     if (op == USER_WRITE) {
@@ -408,7 +431,7 @@ static void do_something(UserThread *t)
     User *u = t->user;
     const ManageParams *q = &u->m->p;
     const unsigned weights[] = {100,        q->writes, q->syncs,    q->closes, q->opens,
-                                q->changes, q->exits,  q->policies, ADVICE};
+                                q->changes, q->exits,  q->policies, ADVICE,    q->others};
     unsigned total = 0, op = 0;
     for (unsigned i = 0; i < ARRAY_SIZE(weights); i++)
         total += weights[i];
@@ -425,8 +448,10 @@ static void do_something(UserThread *t)
         u->leaving = true;
     else if (op == 7)
         do_policy(u);
-    else
+    else if (op == 8)
         do_call(t, USER_ADVISE);
+    else
+        other_act(t);
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */

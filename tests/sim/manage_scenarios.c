@@ -134,11 +134,33 @@ static void led(ManageWorld *m, SimRng *r)
     m->w.p.fs.read_fail_ppm = sim_rng_below(r, 2) ? 20000 : 0;
 }
 
+/* Half of the seeds: regions that are read only. */
+static void grows(ManageWorld *m, SimRng *r)
+{
+    ManageParams *p = &m->p;
+    alone(m, r);
+    p->hot_bytes = 0;
+    p->cache.limit_bytes = sim_rng_between(r, 1, 20) * 4096;
+    p->cache.piece_bytes = 4096u << sim_rng_below(r, 3);
+    p->cache.bypass_factor = sim_rng_below(r, 2) ? 20 : 0;
+    p->large_ppm = 500000;
+    p->rdonly_ppm = sim_rng_below(r, 2) ? 1000000 : 0;
+    p->writes = 20;
+    p->syncs = 20;
+    p->others = 20;
+    p->end_ppm = 800000;
+    p->small_writes = true;
+    p->changes = 30;
+    p->opens = p->closes = 10;
+    p->think_ns = 4 * m->w.p.link.delay_ns;
+}
+
 void manage_scenario_choose(ManageWorld *m)
 {
     static void (*const scenarios[])(ManageWorld *, SimRng *) = {
         [SCENARIO_held] = held,       [SCENARIO_fill] = fill, [SCENARIO_clone] = clone,
-        [SCENARIO_sync] = sync_fails, [SCENARIO_led] = led,   [SCENARIO_brief] = brief};
+        [SCENARIO_sync] = sync_fails, [SCENARIO_led] = led,   [SCENARIO_brief] = brief,
+        [SCENARIO_grows] = grows};
     SimRng rng;
     sim_rng_init(&rng, m->w.seed, 0x7363656e);
     if (m->scenario != SCENARIO_any)

@@ -296,6 +296,17 @@ static void choose_extents(ManageWorld *m)
         m->p.held_ppm = (uint32_t)sim_rng_spread(&rng, 10000, 900000);
 }
 
+/* Others append to what programs have open, or cut it. By numbers of its own. */
+static void choose_others(ManageWorld *m)
+{
+    SimRng rng;
+    sim_rng_init(&rng, m->w.seed, 0x6f7468);
+    if (sim_rng_below(&rng, 6))
+        return;
+    m->p.others = (unsigned)sim_rng_spread(&rng, 1, 30);
+    m->p.end_ppm = (uint32_t)sim_rng_spread(&rng, 10000, 900000);
+}
+
 /* The cluster's own part of the parameters is as for libdodo's programs, which there are none of.
  */
 void manage_params_choose(ManageWorld *m)
@@ -330,6 +341,7 @@ void manage_params_choose(ManageWorld *m)
     choose_lies(m);
     choose_failing_hits(m);
     choose_extents(m);
+    choose_others(m);
     manage_scenario_choose(m);
 }
 
