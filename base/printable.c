@@ -29,6 +29,19 @@ static bool second_good(unsigned char first, unsigned char second)
     }
 }
 
+/* Marks that change the direction of the text that follows, and line separators: a reader would see
+ * another order, or another line, than there is. U+061C, U+200E, U+200F, U+2028 to U+202E, U+2066
+ * to U+2069. */
+static bool misleads(const unsigned char *c)
+{
+    if (c[0] == 0xd8)
+        return c[1] == 0x9c;
+    if (c[0] != 0xe2)
+        return false;
+    return c[1] == 0x80 ? within(c[2], 0x8e, 0x8f) || within(c[2], 0xa8, 0xae)
+                        : c[1] == 0x81 && within(c[2], 0xa6, 0xa9);
+}
+
 size_t printable_character(const char *text)
 {
     const unsigned char *c = (const unsigned char *)text;
@@ -43,7 +56,7 @@ size_t printable_character(const char *text)
     for (size_t i = 2; i < len; i++)
         if (!within(c[i], 0x80, 0xbf))
             return 0;
-    return len;
+    return misleads(c) ? 0 : len;
 }
 
 char *printable(char *text)

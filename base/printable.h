@@ -7,10 +7,10 @@
 #include <stddef.h>
 
 /* How many bytes the character of UTF-8 at @text has; 0: there is none, or one that steers a
- * terminal. */
+ * terminal, or changes the order in which the text is shown. */
 size_t printable_character(const char *text);
-/* What steers a terminal (control characters, a newline too), and what is not UTF-8, becomes '?',
- * byte by byte. Returns @text. */
+/* What steers a terminal (control characters, a newline too), what changes the direction of the
+ * text, and what is not UTF-8, becomes '?', byte by byte. Returns @text. */
 char *printable(char *text);
 /* As much of @text as there is room for, printable; "..." at its end says that there is more.
  * @cap: at least 4. Returns @buf. */

@@ -34,6 +34,20 @@ TEST(printable__masks_what_steers_a_terminal)
                    "??31m"); /* in UTF-8, too */
 }
 
+/* Else the name of a file could be shown as another one. */
+TEST(printable__masks_what_changes_the_order)
+{
+    assert_printed("a\xe2\x80\xae"
+                   "gnp.exe",
+                   "a???gnp.exe");
+    assert_printed("\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\xaa", "?????????");
+    assert_printed("\xe2\x81\xa6\xe2\x81\xa9\xe2\x80\xa8", "?????????");
+    assert_printed("\xd8\x9c", "??");
+    assert_printed("\xe2\x80\x8d", "\xe2\x80\x8d"); /* it joins letters */
+    assert_printed("\xe2\x80\xaf\xe2\x81\xa5", "\xe2\x80\xaf\xe2\x81\xa5");
+    assert_printed("\xd7\x90", "\xd7\x90"); /* a letter that is written to the left */
+}
+
 TEST(printable__masks_what_is_not_utf8)
 {
     assert_printed("\xff\xfe", "??");
