@@ -20,6 +20,7 @@ typedef struct Watch {
     void (*readable)(void *ctx);
     void *ctx;
     struct event *event;
+    struct event *rested; /* NULL: it has never rested */
 } Watch;
 
 struct Loop {
@@ -33,6 +34,12 @@ struct Loop {
     unsigned watches_count;
     Watch watches[WATCHES_MAX];
 };
+
+static struct timeval timeval_of(uint64_t ns)
+{
+    return (struct timeval){.tv_sec = (time_t)(ns / NS_PER_S),
+                            .tv_usec = (suseconds_t)(ns % NS_PER_S / NS_PER_US)};
+}
 
 /* Arms the timer at the deadline. A deadline that is past already comes in a millisecond, so that
  * a core which cannot act on it yet does not spin. One that waits for that millisecond is left
@@ -49,9 +56,7 @@ static void arm(Loop *l)
     if (deadline <= soon && l->timer_ns <= soon)
         return;
     l->timer_ns = max_u64(deadline, soon);
-    const uint64_t wait = l->timer_ns - now;
-    struct timeval tv = {.tv_sec = (time_t)(wait / NS_PER_S),
-                         .tv_usec = (suseconds_t)(wait % NS_PER_S / NS_PER_US)};
+    struct timeval tv = timeval_of(l->timer_ns - now);
     (void)event_add(l->timer, &tv); /* fails only without memory, of which a timer takes none */
 }
 
@@ -114,8 +119,11 @@ Loop *loop_free(Loop *l)
 {
     if (!l)
         return NULL;
-    for (unsigned i = 0; i < l->watches_count; i++)
+    for (unsigned i = 0; i < l->watches_count; i++) {
         event_free(l->watches[i].event);
+        if (l->watches[i].rested)
+            event_free(l->watches[i].rested);
+    }
     for (unsigned i = 0; i < ARRAY_SIZE(signals); i++)
         if (l->signals[i])
             event_free(l->signals[i]);
@@ -145,11 +153,39 @@ int loop_watch(Loop *l, int fd, void (*readable)(void *ctx), void *ctx)
     return event_add(w->event, NULL) == 0 ? 0 : -ENOMEM;
 }
 
-void loop_unwatch(Loop *l, int fd)
+static Watch *watch_of(Loop *l, int fd)
 {
     for (unsigned i = 0; i < l->watches_count; i++)
         if (event_get_fd(l->watches[i].event) == fd)
-            (void)event_del(l->watches[i].event);
+            return &l->watches[i];
+    return NULL;
+}
+
+static void on_rested(evutil_socket_t fd, short what, void *ctx)
+{
+    const Watch *w = ctx;
+    (void)event_add(w->event, NULL); /* it was there before: it takes no memory */
+}
+
+/* Without memory it does not rest. */
+void loop_rest(Loop *l, int fd, uint64_t ns)
+{
+    Watch *w = watch_of(l, fd);
+    struct timeval tv = timeval_of(ns);
+    if (w && !w->rested)
+        w->rested = evtimer_new(l->base, on_rested, w);
+    if (w && w->rested && event_add(w->rested, &tv) == 0)
+        (void)event_del(w->event);
+}
+
+void loop_unwatch(Loop *l, int fd)
+{
+    Watch *w = watch_of(l, fd);
+    if (!w)
+        return;
+    (void)event_del(w->event);
+    if (w->rested)
+        (void)event_del(w->rested);
 }
 
 int loop_run(Loop *l)

@@ -23,6 +23,8 @@ Loop *loop_free(Loop *l); /* NULL is fine; returns NULL */
 struct event_base;
 struct event_base *loop_base(const Loop *l);
 int loop_watch(Loop *l, int fd, void (*readable)(void *ctx), void *ctx);
+/* What comes at @fd, which is watched, waits for so long. */
+void loop_rest(Loop *l, int fd, uint64_t ns);
 /* No more of @fd; where it is not watched, nothing happens. Not while its own callback is still to
  * use it. */
 void loop_unwatch(Loop *l, int fd);

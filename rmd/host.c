@@ -29,8 +29,10 @@ static void on_mail(void *ctx)
 static void on_desk(void *ctx)
 {
     Rmd *rmd = ctx;
+    const uint64_t from_ns = os_now_ns();
     owner_desk_take(&rmd->desk, rmd->node.monitor);
     rmd_settle(rmd, os_now_ns());
+    loop_rest(rmd->loop, rmd->desk.fd, owner_turn_rest_ns(from_ns, os_now_ns()));
 }
 
 static void on_child(void *ctx)

@@ -226,8 +226,17 @@ static void tell_monitor(const OwnerDesk *d, Monitor *m)
     monitor_pauses_unknown(m, d->record.unknown, now_ns);
 }
 
-/* *ret_changes: there is something to write. */
-static const char *pause_for(OwnerDesk *d, uid_t uid, const char *time, bool *ret_changes)
+typedef struct Ask {
+    char text[OWNER_ASK_MAX + 1];
+    struct sockaddr_un from;
+    socklen_t from_len;
+    uid_t uid;
+    const char *error; /* NULL: it is done; or why not */
+    bool changes;      /* there is something to write */
+    const char *event; /* for the log; NULL: nothing is another than before */
+} Ask;
+
+static const char *pause_for(OwnerDesk *d, Ask *a, const char *time)
 {
     const uint64_t now = real_s();
     uint64_t s = OWNER_FOREVER;
@@ -236,68 +245,80 @@ static const char *pause_for(OwnerDesk *d, uid_t uid, const char *time, bool *re
             return "a pause takes a second to a year";
         s += now;
     }
-    const int res = owner_record_pause(&d->record, uid, s, now);
+    const int res = owner_record_pause(&d->record, a->uid, s, now);
     if (res < 0)
         return "too many users have paused the lending";
-    *ret_changes = res == 0 || d->lost; /* what could not be written is tried again */
-    if (res == 0)
-        log_event(LOG_LEVEL_INFO, "owner_paused", "uid=%u until=%s", (unsigned)uid,
-                  s == OWNER_FOREVER ? "forever" : time);
+    a->changes = res == 0 || d->lost; /* what could not be written is tried again */
+    a->event = res == 0 ? "owner_paused" : NULL;
     return NULL;
 }
 
-static const char *resume(OwnerDesk *d, uid_t uid)
+static const char *resume(OwnerDesk *d, Ask *a)
 {
-    if (!owner_record_resume(&d->record, uid, real_s()))
+    if (!owner_record_resume(&d->record, a->uid, real_s()))
         return "you have not paused the lending; others' pauses end with dodo owner --resume "
                "--all, as root";
-    log_event(LOG_LEVEL_INFO, "owner_resumed", "uid=%u", (unsigned)uid);
+    a->changes = true;
+    a->event = "owner_resumed";
     return NULL;
 }
 
-static const char *resume_all(OwnerDesk *d, uid_t uid)
+static const char *resume_all(OwnerDesk *d, Ask *a)
 {
-    if (uid != 0)
+    if (a->uid != 0)
         return "only root ends the pauses of others";
     owner_record_resume_all(&d->record);
-    log_event(LOG_LEVEL_INFO, "owner_resumed", "uid=all");
+    a->changes = true;
+    a->event = "owner_resumed_all";
     return NULL;
 }
 
-/* NULL: it is done, and *ret_changes says whether the record is another one; or why not. */
-static const char *change(OwnerDesk *d, uid_t uid, const char *ask, bool *ret_changes)
+/* NULL: it is done; or why not. */
+static const char *change(OwnerDesk *d, Ask *a)
 {
-    const char *error = NULL;
-    *ret_changes = false;
-    if (strcmp(ask, "status") == 0)
+    if (strcmp(a->text, "status") == 0)
         return NULL;
-    if (strcmp(ask, "allow") == 0) { /* who has not paused allows already */
-        *ret_changes = !resume(d, uid);
+    if (strcmp(a->text, "allow") == 0) { /* who has not paused allows already */
+        (void)resume(d, a);
         return NULL;
     }
-    if (g_str_has_prefix(ask, "pause "))
-        return pause_for(d, uid, ask + strlen("pause "), ret_changes);
-    if (strcmp(ask, "resume") == 0)
-        error = resume(d, uid);
-    else if (strcmp(ask, "resume all") == 0)
-        error = resume_all(d, uid);
-    else
-        return "that is not understood: is it of the same version?";
-    *ret_changes = !error;
-    return error;
+    if (g_str_has_prefix(a->text, "pause "))
+        return pause_for(d, a, a->text + strlen("pause "));
+    if (strcmp(a->text, "resume") == 0)
+        return resume(d, a);
+    if (strcmp(a->text, "resume all") == 0)
+        return resume_all(d, a);
+    return "that is not understood: is it of the same version?";
 }
 
-/* Everybody may ask, again and again: what changes nothing waits for no disk. */
-static const char *carry_out(OwnerDesk *d, Monitor *m, uid_t uid, const char *ask)
+/* A user who changes his mind again and again has a line for what holds in the end. */
+static void log_changes(const Ask *asks, unsigned count)
 {
-    bool changes;
-    const char *error = change(d, uid, ask, &changes);
+    for (unsigned i = 0; i < count; i++) {
+        const Ask *a = &asks[i];
+        bool last = a->event;
+        for (unsigned k = i + 1; last && k < count; k++)
+            last = !asks[k].event || asks[k].uid != a->uid;
+        if (last)
+            log_event(LOG_LEVEL_INFO, a->event, "uid=%u ask=\"%s\"", (unsigned)a->uid, a->text);
+    }
+}
+
+/* Everybody may ask, again and again: what changes nothing waits for no disk, and others wait for
+ * it together. */
+static void carry_out(OwnerDesk *d, Monitor *m, Ask *asks, unsigned count)
+{
+    bool changes = false;
+    for (unsigned i = 0; i < count; i++) {
+        asks[i].error = change(d, &asks[i]);
+        changes = changes || asks[i].changes;
+    }
     if (changes) {
         tell_monitor(d, m); /* the memory comes back before a disk is waited for */
         d->unsaved = true;
         save(d, os_now_ns(), true);
     }
-    return error;
+    log_changes(asks, count);
 }
 
 static size_t answer(const OwnerDesk *d, const Monitor *m, const char *error, char *buf)
@@ -331,36 +352,38 @@ static bool sender(struct msghdr *h, uid_t *ret)
     return true;
 }
 
-static bool take_one(OwnerDesk *d, Monitor *m)
+/* False: no more is there. *ret_good: somebody is there who hears the answer. */
+static bool receive(const OwnerDesk *d, Ask *a, bool *ret_good)
 {
-    char ask[OWNER_ASK_MAX + 1];
-    struct sockaddr_un from;
     Credentials credentials;
-    uid_t uid;
-    struct iovec iov = {.iov_base = ask, .iov_len = OWNER_ASK_MAX};
-    struct msghdr h = {.msg_name = &from,
-                       .msg_namelen = sizeof from,
+    struct iovec iov = {.iov_base = a->text, .iov_len = OWNER_ASK_MAX};
+    struct msghdr h = {.msg_name = &a->from,
+                       .msg_namelen = sizeof a->from,
                        .msg_iov = &iov,
                        .msg_iovlen = 1,
                        .msg_control = &credentials,
                        .msg_controllen = sizeof credentials};
+    *a = (Ask){.from_len = 0}; /* what follows the text is zeros */
     const ssize_t n = recvmsg(d->fd, &h, 0);
-    mind_clock(d);
-    if (n < 0)
-        return false;
-    ask[n] = '\0';
-    if (h.msg_namelen <= sizeof(sa_family_t) || !sender(&h, &uid))
-        return true; /* nobody would hear the answer */
-    g_autofree char *text = g_malloc(OWNER_ANSWER_MAX);
-    const size_t len = answer(d, m, carry_out(d, m, uid, ask), text);
-    (void)sendto(d->fd, text, len, MSG_NOSIGNAL, (const void *)&from, h.msg_namelen);
-    return true;
+    a->from_len = h.msg_namelen;
+    *ret_good = n >= 0 && h.msg_namelen > sizeof(sa_family_t) && sender(&h, &a->uid);
+    return n >= 0;
 }
 
 void owner_desk_take(OwnerDesk *d, Monitor *m)
 {
-    for (unsigned i = 0; i < ASKS_AT_ONCE && take_one(d, m); i++)
-        ;
+    Ask asks[ASKS_AT_ONCE];
+    unsigned count = 0;
+    bool good;
+    for (unsigned i = 0; i < ASKS_AT_ONCE && receive(d, &asks[count], &good); i++)
+        count += good;
+    mind_clock(d);
+    carry_out(d, m, asks, count);
+    g_autofree char *text = g_malloc(OWNER_ANSWER_MAX);
+    for (unsigned i = 0; i < count; i++) {
+        const size_t len = answer(d, m, asks[i].error, text);
+        (void)sendto(d->fd, text, len, MSG_NOSIGNAL, (const void *)&asks[i].from, asks[i].from_len);
+    }
 }
 
 void owner_desk_step(OwnerDesk *d, Monitor *m)

@@ -32,7 +32,8 @@ typedef struct OwnerDesk {
 /* What of it does not work is logged, and rmd works without. */
 void owner_desk_open(OwnerDesk *d, const RmdOptions *o);
 void owner_desk_close(OwnerDesk *d);
-/* Answers who asks; pauses count at once. When the descriptor is readable. */
+/* Answers who asks; pauses count at once. When the descriptor is readable: some of them, for whom
+ * the disk is waited for once. */
 void owner_desk_take(OwnerDesk *d, Monitor *m);
 /* Each time that the host has been looked at, and before the first time: the monitor learns how
  * long it is paused, and the record of how it was since the last time. Saves now and then. */

@@ -143,6 +143,12 @@ unsigned owner_turn(OwnerTurn *t, uint64_t gap_ns, uint64_t now_ns, uint64_t *re
            (now_ns - t->saved_ns >= SAVE_EVERY_NS ? OWNER_SAVES : 0);
 }
 
+uint64_t owner_turn_rest_ns(uint64_t from_ns, uint64_t now_ns)
+{
+    enum { SHARE = 10 };
+    return min_u64((SHARE - 1) * sub_u64(now_ns, from_ns), NS_PER_S); /* rmd may have stood still */
+}
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 typedef struct Out {

@@ -68,6 +68,10 @@ enum { OWNER_NOTES = 1, OWNER_SAVES = 2 };
  * @gap_ns or more, for then nobody watched. */
 unsigned owner_turn(OwnerTurn *t, uint64_t gap_ns, uint64_t now_ns, uint64_t *ret_ms);
 
+/* Those who ask get a tenth of rmd's time, however many they are. After some that took from
+ * @from_ns to @now_ns the next wait so long, a second at most. */
+uint64_t owner_turn_rest_ns(uint64_t from_ns, uint64_t now_ns);
+
 /* As text, lines: what is over is left out. The length, below @cap; @cap of OWNER_RECORD_TEXT_MAX
  * is enough. */
 size_t owner_record_write(const OwnerRecord *r, uint64_t now_s, char *buf, size_t cap);

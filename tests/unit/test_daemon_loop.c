@@ -181,6 +181,45 @@ TEST(loop__expires_while_a_descriptor_is_always_readable)
     (void)close(ends[1]);
 }
 
+typedef struct Resting {
+    Loop *loop;
+    int fd;
+    uint64_t rest_ns;
+    unsigned heard, heard_last;
+} Resting;
+
+static void on_resting(void *ctx)
+{
+    Resting *r = ctx;
+    if (++r->heard == r->heard_last)
+        loop_stop(r->loop);
+    loop_rest(r->loop, r->fd, r->rest_ns);
+}
+
+/* What always has something to read is left alone for a while, and then heard again. */
+TEST(loop__rests_from_one_descriptor)
+{
+    for (unsigned heard = 1; heard <= 2; heard++) {
+        Story s = {.deadline_ns = heard == 1 ? 0 : TIME_NEVER};
+        int ends[2];
+        s.loop = loop_new(&ops, &s);
+        assert_non_null(s.loop);
+        assert_int_equal(pipe(ends), 0);
+        assert_int_equal(close(ends[1]), 0);
+        Resting r = {.loop = s.loop,
+                     .fd = ends[0],
+                     .rest_ns = heard == 1 ? 3600 * NS_PER_S : NS_PER_MS,
+                     .heard_last = 2};
+        assert_int_equal(loop_watch(s.loop, ends[0], on_resting, &r), 0);
+        (void)alarm(PATIENCE_S);
+        assert_int_equal(loop_run(s.loop), 0); /* until the third deadline, or the second time */
+        (void)alarm(0);
+        assert_int_equal(r.heard, heard);
+        loop_free(s.loop);
+        (void)close(ends[0]);
+    }
+}
+
 enum { LETTERS = 1000 };
 typedef struct Numbered {
     Letter letter;

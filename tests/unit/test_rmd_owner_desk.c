@@ -6,12 +6,15 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <poll.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/num.h"
 #include "base/os.h"
 #include "daemon/log.h"
 #include "tests/lib/case.h"
@@ -411,6 +414,55 @@ CASE(file__that_is_none)
     assert_int_equal(unlink(file_path), 0);
     begin();
     assert_true(lends_unless_unknown());
+}
+
+/* How often another file has taken the name since @watch was made. */
+static unsigned files_named(int watch)
+{
+    union {
+        struct inotify_event event;
+        char bytes[4096];
+    } u;
+    unsigned count = 0;
+    ssize_t n = read(watch, u.bytes, sizeof u.bytes);
+    for (ssize_t at = 0; at < n;) {
+        const struct inotify_event *e = (const void *)(u.bytes + at);
+        count += strcmp(e->name, "file") == 0;
+        at += (ssize_t)(sizeof *e + e->len);
+    }
+    return count;
+}
+
+/* The desk takes what has come together: the file is written once, and each has an answer. */
+CASE(asks__that_come_together)
+{
+    static const struct {
+        const char *ask, *answer;
+    } cases[] = {{"resume", "dodo-owner 1 error"}, {"pause 600", "dodo-owner 1 ok"},
+                 {"resume", "dodo-owner 1 ok"},    {"nonsense", "dodo-owner 1 error"},
+                 {"pause 60", "dodo-owner 1 ok"},  {"status", "dodo-owner 1 ok"}};
+    int fds[ARRAY_SIZE(cases)];
+    char answer[TEXT_MAX];
+    CLEANUP_CLOSE int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(inotify_add_watch(watch, dir.path, IN_MOVED_TO) >= 0);
+    for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+        fds[i] = client_open();
+        assert_true(send(fds[i], cases[i].ask, strlen(cases[i].ask), MSG_DONTWAIT) > 0);
+    }
+    owner_desk_take(&desk, monitor);
+    assert_int_equal(files_named(watch), 1);
+    for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+        ssize_t n = recv(fds[i], answer, TEXT_MAX - 1, MSG_DONTWAIT);
+        assert_true(n > 0);
+        if (strncmp(answer, cases[i].answer, strlen(cases[i].answer)) != 0)
+            fail_msg("%s: \"%.*s\"", cases[i].ask, (int)n, answer);
+        (void)close(fds[i]);
+    }
+    uint64_t now = (uint64_t)time(NULL);
+    assert_in_range(paused_until(), now + 50, now + 60);
+    end();
+    begin();
+    assert_in_range(paused_until(), now + 50, now + 60);
 }
 
 CASE(directories__of_the_unit)

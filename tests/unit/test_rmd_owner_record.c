@@ -236,3 +236,10 @@ CASE(turn__notes_what_was_watched_and_saves_now_and_then)
     assert_int_equal(owner_turn(&t, gap, now - 1, &ms), 0);
     assert_int_equal(owner_turn(&t, gap, now + NS_PER_MS, &ms), OWNER_NOTES | OWNER_SAVES);
 }
+
+CASE(turn__rests_after_who_asked)
+{
+    assert_int_equal(owner_turn_rest_ns(5, 15), 90);
+    assert_int_equal(owner_turn_rest_ns(15, 5), 0);
+    assert_int_equal(owner_turn_rest_ns(0, 3600 * NS_PER_S), NS_PER_S); /* rmd stood still */
+}
