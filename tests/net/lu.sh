@@ -50,10 +50,10 @@ judge remote.out "r['errors'] == 0 and r['residual'] < 1 and r['regions_opened']
 same_factors disk remote
 must "the regions are given back" no_regions
 
-matrix=(--generate 12 --order 1200 --slab 16)
+matrix=(--generate 12 --order 900 --slab 16)
 factor disk2 disk "${matrix[@]}"
 proc_start lu client "$bin_lu" --dir "$work/killed" --check --json "${matrix[@]}"
-must "a long run has regions" lu_has 200
+must "a long run has regions" lu_has 120
 proc_kill lu
 grep -q 'contents = partial' "$work/killed/layout" || fail "a killed run's files: $(cat "$work/killed/layout")"
 if on client "$bin_lu" --dir "$work/killed" --check >"$work/again.out" 2>"$work/again.log"; then
@@ -63,7 +63,7 @@ grep -q 'was interrupted' "$work/again.log" || fail "what it says of it: $(cat "
 must "the killed run's regions are freed" no_regions
 
 proc_start lu client "$bin_lu" --dir "$work/lost" --check --json "${matrix[@]}"
-must "another run has regions" lu_has 200
+must "another run has regions" lu_has 120
 proc_kill imd2
 wait_for $((4 * patience)) proc_gone "${proc_pid[lu]}" || fail "lu does not end"
 proc_wait lu || fail "lu ended with status $?, when a host died"

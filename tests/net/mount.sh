@@ -34,7 +34,7 @@ served() { status_is client "sum(h['bytes_out'] for h in s['hosts']) > $1"; }
 
 # ---- truth and sameness, while hosts die -------------------------------------------------------
 
-reads=${TRUTH_READS:-300000}
+reads=${TRUTH_READS:-100000}
 mount_up --min-size 1M --cache-size 4M
 on client "$DODO_BUILD/tests/net/truth" "$src/file" "$mnt/file" "$reads" >"$work/truth.log" 2>&1 &
 truth=$!
@@ -44,7 +44,7 @@ on client unshare --mount "$DODO_BUILD/tests/net/truth-writer" "$work/run/file" 
 writer=$!
 must "another program writes" grep -qs writes "$work/writer.log"
 on client "$bin_dodo" run --how mount --dir "$work/run" --stats --min-size 1M --cache-size 4M \
-  "$DODO_BUILD/tests/net/truth" "$work/run/file" "$work/run/file" "${TRUTH_READS:-30000}" "$work/shared" >"$work/run.log" 2>&1 &
+  "$DODO_BUILD/tests/net/truth" "$work/run/file" "$work/run/file" "${TRUTH_READS:-15000}" "$work/shared" >"$work/run.log" 2>&1 &
 run=$!
 for ((n = 0; n < ${TRUTH_READS:-100}; n++)); do
   [ "$n" -lt 4 ] || kill -0 "$truth" 2>/dev/null || kill -0 "$run" 2>/dev/null || break

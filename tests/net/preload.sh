@@ -30,7 +30,7 @@ was_cached() {
 truth_of() {
   local name=$1
   shift
-  preloaded 1M "$tests/truth" "$work/$name" "$work/$name" "${TRUTH_READS:-30000}" "$@" >"$work/$name.out" 2>"$work/$name.log"
+  preloaded 1M "$tests/truth" "$work/$name" "$work/$name" "${TRUTH_READS:-15000}" "$@" >"$work/$name.out" 2>"$work/$name.log"
 }
 truth() { truth_of truth; }
 truth_apart() { truth_of truth_apart apart; }
