@@ -109,7 +109,6 @@ static bool cut_off(const UserFile *f, uint64_t at)
     return f->cut && at >= f->sim->size;
 }
 
-/* Killed: what the file has must be one of what it may have. */
 /* Its memory is another's by now. */
 static void no_job_is_left(const UserRegion *r)
 {
@@ -121,6 +120,7 @@ static void no_job_is_left(const UserRegion *r)
     }
 }
 
+/* Killed: what the file has must be one of what it may have. */
 void truth_region_gone(UserRegion *r, bool killed)
 {
     UserFile *f = r->file;
