@@ -8,8 +8,11 @@ need pkg-config
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 || complain "$(cat "$dir/log")"
-(cd "$dir/root" && find . -type f -o -type l) | sed -E 's|^\./(usr/(local/)?)?||; s|^lib/[^/]*-linux-gnu[^/]*/|lib/|; s|^lib/python3[.0-9]*/|lib/python/|' |
+(cd "$dir/root" && find . -type f -o -type l) | sed -E 's|^\./(usr/(local/)?)?||; s|^lib/[^/]*-linux-gnu[^/]*/|lib/|; s|^lib/python3[.][0-9]*/|lib/python3.N/|' |
   sort >"$dir/there"
+pc=$(find "$dir/root" -name dodo.pc)
+python=python3.N # where Debian's Python looks below another prefix than its own
+[ "$(sed -n 's/^prefix=//p' "$pc")" != /usr ] || python=python3
 {
   printf 'bin/%s\n' dmine dmine-generate dodo dodo-synthetic
   printf '%s\n' libexec/dodo/dodo-socket libexec/dodo/dodo-tools libexec/dodo/imd sbin/dodo-cmd
@@ -17,7 +20,7 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
   [ ! -e "$1/adapters/mount/dodo-mount" ] || printf '%s\n' libexec/dodo/dodo-mount libexec/dodo/dodo-run.so
   [ ! -e "$1/adapters/preload/libdodo-preload.so" ] || echo libexec/dodo/libdodo-preload.so
   [ ! -e "$1/adapters/python/dodo/_dodo.abi3.so" ] ||
-    printf 'lib/python/dist-packages/dodo/%s\n' __init__.py _dodo.abi3.so _dodo.pyi py.typed
+    printf '%s\n' "lib/$python/dist-packages/dodo/"{__init__.py,_dodo.abi3.so,_dodo.pyi,py.typed}
   [ ! -e "$1/rmd/rmd" ] || printf '%s\n' sbin/dodo-rmd lib/systemd/system/dodo-rmd.service
   printf 'include/dodo/%s\n' dodo.f90 dodo.h manage.h usocket.h
   printf 'lib/%s\n' libdodo.so libdodo.so.0 libdodo.so.0.1.0 pkgconfig/dodo.pc
@@ -37,7 +40,6 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
 } | sort >"$dir/wanted"
 compare "the installation" "$dir/there" "the list" "$dir/wanted"
 
-pc=$(find "$dir/root" -name dodo.pc)
 prefix=$dir/root$(sed -n 's/^prefix=//p' "$pc")
 export PKG_CONFIG_PATH=${pc%/*}
 read -r -a flags < <(pkg-config --define-variable=prefix="$prefix" --cflags --libs dodo)
