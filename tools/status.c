@@ -11,6 +11,7 @@
 #include "tools/cluster_status.h"
 #include "tools/command.h"
 #include "tools/drain_words.h"
+#include "tools/duty_words.h"
 
 static const ConfigKey keys[] = {
     {NULL, "json", "Print JSON", NULL, offsetof(ToolOptions, json), CONFIG_BOOL},
@@ -105,17 +106,14 @@ static void print_json(const StatusView *s)
 
 static void print_head(const StatusView *s)
 {
-    char text[ADDR_TEXT_MAX], uptime[32], duty[32] = "up";
+    char text[ADDR_TEXT_MAX], uptime[32], duty[DUTY_TEXT_MAX];
     const ClusterStatus *r = &s->cluster;
-    if (stands_by(r))
-        (void)snprintf(duty, sizeof duty, "stands by for");
-    else if (r->number != MANAGER_UNLEASED)
-        (void)snprintf(duty, sizeof duty, "lease %" PRIu64 " for", r->number);
     g_autoptr(GString) counts = g_string_new(NULL);
     drain_say_count(counts, r->hosts->len, "host, ", "hosts, ");
     drain_say_count(counts, r->last.regions, "region, ", "regions, ");
     drain_say_count(counts, r->last.clients, "client", "clients");
-    printf("manager %s, %s %s: %s\n", addr_format(&s->manager, text, sizeof text), duty,
+    printf("manager %s, %s %s: %s\n", addr_format(&s->manager, text, sizeof text),
+           duty_format(r->number, duty),
            format_time(r->last.uptime_ms / 1000 * NS_PER_S, uptime, sizeof uptime), counts->str);
 }
 

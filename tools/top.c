@@ -150,6 +150,7 @@ static TopSample sample(const Look *l)
                        .regions = s->last.regions,
                        .clients = s->last.clients,
                        .uptime_ms = s->last.uptime_ms,
+                       .number = s->number,
                        .at_ns = l->at_ns};
 }
 

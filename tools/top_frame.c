@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "base/parse.h"
 #include "base/time.h"
+#include "tools/duty_words.h"
 
 enum {
     HOST_WIDTH = 23, /* of 80 columns */
@@ -146,10 +147,10 @@ add(GString *out, const TopView *v, const char *format, ...)
 
 static void add_head(GString *out, const TopView *v, const Sum *s)
 {
-    char text[ADDR_TEXT_MAX], uptime[32], size[4][SHORT_MAX];
+    char text[ADDR_TEXT_MAX], uptime[32], duty[DUTY_TEXT_MAX], size[4][SHORT_MAX];
     const char *by = v->before.at_ns > 0 ? "/s" : "";
-    add(out, v, "manager %s, up %s: %" PRIu64 " regions, %" PRIu64 " clients",
-        addr_format(v->manager, text, sizeof text),
+    add(out, v, "manager %s, %s %s: %" PRIu64 " regions, %" PRIu64 " clients",
+        addr_format(v->manager, text, sizeof text), duty_format(v->now.number, duty),
         format_time(v->now.uptime_ms / 1000 * NS_PER_S, uptime, sizeof uptime), v->now.regions,
         v->now.clients);
     add(out, v, "%zu host%s: %u idle, %u busy, %u silent, %u leaving", v->now.count,

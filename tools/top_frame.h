@@ -12,6 +12,7 @@ typedef struct TopSample {
     const HostStatus *hosts;
     size_t count;
     uint64_t regions, clients, uptime_ms;
+    uint64_t number; /* of the manager: as in WireHello.epoch */
     uint64_t at_ns;
 } TopSample;
 

@@ -214,6 +214,16 @@ TEST(width__is_kept_whatever_comes)
     assert_lines(&v, 7, "\n[fd00:1111:2222:3333:4444:5555:6666:7777]:65535  leaving ");
 }
 
+/* As dodo status says it. */
+TEST(head__says_what_the_manager_is)
+{
+    TopView v = few(1);
+    v.now.number = 7;
+    assert_lines(&v, 5, "manager 10.0.0.1:7700, lease 7 for 1h: 12 regions, 4 clients\n");
+    v.now.number = MANAGER_STANDBY;
+    assert_lines(&v, 5, "manager 10.0.0.1:7700, stands by for 1h: 12 regions, 4 clients\n");
+}
+
 TEST(fault__stands_above_what_was_seen_last)
 {
     TopView v = rated(1);
