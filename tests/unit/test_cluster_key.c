@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Cluster key files: what is read, and what is said when it cannot be. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "proto/conf/cluster_key.h"
@@ -166,6 +169,28 @@ IN_TEMP(cluster_key_read__only_what_nobody_else_can_change)
     assert_int_equal(chown(t->path, 1002, 0), 0);
     assert_int_equal(read_key(t, error), -EACCES);
     assert_non_null(strstr(error, "belongs to another user"));
+}
+
+/* Who is not in the group yet learns what to do. */
+IN_TEMP(cluster_key_read__refused_names_the_group)
+{
+    const TempFile *t = *state;
+    char error[512], expected[512];
+    const bool root = geteuid() == 0;
+    write_file(t, DIGITS_A, strlen(DIGITS_A), 0600);
+    assert_int_equal(chmod(t->path, root ? 0600 : 0), 0);
+    if (root)
+        assert_int_equal(seteuid(1001), 0);
+    int res = read_key(t, error);
+    if (root)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(t->path, 0600), 0);
+    assert_int_equal(res, -EACCES);
+    (void)snprintf(expected, sizeof expected,
+                   "%s: Permission denied; its group may read it, dodo as a rule: as root, "
+                   "adduser NAME dodo, then log in again",
+                   t->path);
+    assert_string_equal(error, expected);
 }
 
 /* A FIFO would keep who reads it waiting. */
