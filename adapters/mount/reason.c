@@ -39,7 +39,7 @@ const char *reason_text(enum Reason reason)
         [REASON_WRITER] = "somebody had it open for writing" READING_ALONE,
         [REASON_OPENING] = "its region was being opened",
         [REASON_NO_REGION] = "its region cannot be opened (--log-level info says why)",
-        [REASON_FAST] = "the kernel had most of it in memory",
+        [REASON_FAST] = "the program hardly waited for it",
     };
     return texts[reason];
 }
