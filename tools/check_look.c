@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -68,7 +69,27 @@ static void look_at_files(CheckFacts *f, unsigned reader, ConfFn fn, Parts *p)
         memcpy(f->config_error, error, sizeof error);
 }
 
-void look_at_config(CheckFacts *f, Parts *p)
+/* A ConfFn: that they are values is all that is to be known. */
+static int on_variable(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap)
+{
+    (void)ctx;
+    (void)k;
+    (void)v;
+    (void)error;
+    (void)cap;
+    return 0;
+}
+
+static void look_at_environment(CheckFacts *f)
+{
+    char error[sizeof f->config_error];
+    if (!*f->config_error &&
+        conf_env_read(CONF_TOOL | CONF_CMD | CONF_IMD | CONF_RMD | CONF_CLIENT | CONF_MANAGE,
+                      getenv, on_variable, NULL, error, sizeof error) < 0)
+        memcpy(f->config_error, error, sizeof error);
+}
+
+static void look_at_all_files(CheckFacts *f, Parts *p)
 {
     char error[sizeof f->config_error];
     ConfFiles files;
@@ -82,6 +103,12 @@ void look_at_config(CheckFacts *f, Parts *p)
         look_at_files(f, CONF_RMD, NULL, NULL);
     if (!conf_file_doubt(path_of(f), f->config_doubt, sizeof f->config_doubt))
         *f->config_doubt = '\0';
+}
+
+void look_at_config(CheckFacts *f, Parts *p)
+{
+    look_at_all_files(f, p);
+    look_at_environment(f);
 }
 
 /* ---- the key --------------------------------------------------------------------------------- */

@@ -113,6 +113,14 @@ class Check(Case):
         os.environ['DODO_MANAGER'] = 'local host'
         self.assert_fault(self.check(1), 'config', 'DODO_MANAGER=local host: expected a name or an address')
 
+    def test_environment_of_others(self):
+        for variable in ('DODO_VERIFY=maybe', 'DODO_CACHE_SIZE=5Q', 'DODO_IMD_POLL=9', 'DODO_TRANSPORT=pigeon'):
+            name, value = variable.split('=')
+            os.environ[name] = value
+            self.addCleanup(os.environ.pop, name)
+            self.assert_fault(self.check(1), 'config', variable + ': expected ')
+            os.environ[name] = ''
+
     def test_buffers(self):
         """Of those who are set up here; each of them may ask for most."""
         for group, more in (('client', ''), ('imd', 'listen = 127.0.0.1\n'), ('cmd', 'listen = 127.0.0.1\n')):
