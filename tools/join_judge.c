@@ -57,14 +57,14 @@ static void judge_address(Judge *j)
     }
     host_text(&f->local, host, sizeof host);
     if (f->configured)
-        check_say(&j->lines, CHECK_OK, "the manager sees this host as %s", host);
+        check_say(&j->lines, CHECK_OK, "datagrams to the manager leave from %s", host);
     else
-        check_say(&j->lines, CHECK_NOTE,
-                  "the manager sees this host as %s; no manager is set here: write [dodo] manager "
-                  "= %s and key = %s into %s, then: systemctl enable --now dodo-rmd (or, for a "
-                  "host without an owner, [imd] pool too, and dodo-imd)",
-                  host, f->manager, f->check.key.path ? f->check.key.path : f->key_path,
-                  f->check.config);
+        check_say(
+            &j->lines, CHECK_NOTE,
+            "datagrams to the manager leave from %s; no manager is set here: write [dodo] manager "
+            "= %s and key = %s into %s, then: systemctl enable --now dodo-rmd (or, for a "
+            "host without an owner, [imd] pool too, and dodo-imd)",
+            host, f->manager, f->check.key.path ? f->check.key.path : f->key_path, f->check.config);
 }
 
 static void judge_port(Judge *j, const JoinPort *p)

@@ -54,7 +54,7 @@ on h1 nft delete table inet wall
 configured '[dodo]' "key = $work/copy" '[rmd]' 'pool = 1M' "listen = ${host_ip[manager]}"
 joined 1 "ports    fault   ${host_ip[manager]}:7702 (rmd) is no address of this host" || fail "no word of a wrong listen"
 configured '[dodo]' "key = $work/copy" "manager = ${host_ip[manager]}:7700" '[rmd]' 'pool = 1M' "listen = ${host_ip[h1]}"
-joined 0 "address  ok      the manager sees this host as ${host_ip[h1]}" || fail "not all is well"
+joined 0 "address  ok      datagrams to the manager leave from ${host_ip[h1]}" || fail "not all is well"
 
 daemon_start rmd h1 "$DODO_BUILD/rmd/rmd" --idle-after 1h || fail "rmd did not start"
 must "rmd reports to the manager" status_is h1 "[h['state'] for h in s['hosts']] == ['busy']"

@@ -120,11 +120,12 @@ TEST(key__is_not_needed_on_this_host)
 TEST(address__is_what_the_file_wants_next)
 {
     well();
-    assert_says(0, "address ok the manager sees this host as 10.0.0.5\n");
+    assert_says(0, "address ok datagrams to the manager leave from 10.0.0.5\n");
     f.configured = false;
-    assert_says(0, "address note the manager sees this host as 10.0.0.5; no manager is set here: "
-                   "write [dodo] manager = manager and key = /etc/dodo/key into "
-                   "/etc/dodo/dodo.conf, then: ");
+    assert_says(
+        0, "address note datagrams to the manager leave from 10.0.0.5; no manager is set here: "
+           "write [dodo] manager = manager and key = /etc/dodo/key into "
+           "/etc/dodo/dodo.conf, then: ");
     f.local = (Addr){.kind = ADDR_NONE};
     assert_says(1, "address fault no way to manager from here: see ip route\n");
 }
