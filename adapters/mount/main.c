@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,14 +156,19 @@ static int session_run(Mount *m, const char *mountpoint, char *error)
 
 /* ---- the mount ----------------------------------------------------------------------------- */
 
-/* Each file that the kernel knows takes a descriptor. */
-static void raise_descriptors(void)
+/* Each file that the kernel knows takes a descriptor. How long files may become, the kernel asks of
+ * the program that writes: our own limit is not for others, and ends nobody's mount. */
+static void raise_limits(void)
 {
+    static const int raised[] = {RLIMIT_NOFILE, RLIMIT_FSIZE};
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    for (size_t i = 0; i < ARRAY_SIZE(raised); i++) {
+        if (getrlimit(raised[i], &limit) < 0)
+            continue;
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(raised[i], &limit);
+    }
+    (void)signal(SIGXFSZ, SIG_IGN); /* beyond what we may, a write fails */
 }
 
 static int directories_check(const char *directory, const char *mountpoint, Mount *m, char *error)
@@ -260,7 +266,7 @@ int mount_run(const MountOptions *o, const char *directory, const char *mountpoi
     char error[CONFIG_ERROR_MAX] = "";
     log_init("dodo-mount", LOG_LEVEL_WARN);
     (void)umask(0); /* the kernel has applied the caller's */
-    raise_descriptors();
+    raise_limits();
     int res = mount_and_serve(o, directory, mountpoint, error);
     return res < 0 ? start_failed(&program, EXIT_START, *error ? error : strerror(-res))
                    : EXIT_SUCCESS;

@@ -142,6 +142,24 @@ status=0
 says 'none/report: No such file'
 told "a mount writes its report"
 
+# How long a file may become is the limit of who writes it, not that which the mount was started with.
+for limit in -S -H; do
+  rm "$work/mount.out"
+  # shellcheck disable=SC2016 # another shell expands them
+  proc_start mount here bash -c 'ulimit -S -f 1024 && ulimit "$0" -f 1024 && exec "$@"' "$limit" \
+    "$bin_dodo" mount --no-passthrough "$work/data" "$work/mnt"
+  until_true "${proc_pid[mount]}" grep -qs "ready at" "$work/mount.out"
+  status=0
+  dd if=/dev/zero of="$work/mnt/long" bs=1M count=2 2>"$work/said" || status=$?
+  [ "$limit" = -S ] || says 'File too large'
+  [ "$((status > 0))" -eq "$([ "$limit" = -S ] && echo 0 || echo 1)" ] || fail "a long file, $limit: $(cat "$work/said")"
+  cmp "$work/mnt/large" "$large" || fail "the mount has ended, $limit"
+  rm "$work/mnt/long"
+  proc_signal mount TERM
+  proc_wait mount || fail "dodo mount ended with status $?"
+done
+told "a limit of files ends no mount"
+
 # A process that is left behind finds the plain directory, whether anything was cached or not.
 for cached in small large; do
   mkfifo "$work/wait.$cached"
