@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/memory_limit.h"
+#include "base/memory_limit.h"
 
 enum {
     MEMORY_HUGE_PAGE = 2 << 20,

@@ -6,7 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/memory_limit.h"
+#include "base/num.h"
 #include "proto/conf/conf.h"
+
+enum {
+    LIMIT_PARTS = 4
+}; /* of a control group's memory, a cache that nobody has chosen takes one */
 
 /* A ConfFn. */
 static int take(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap)
@@ -14,9 +21,10 @@ static int take(void *ctx, const ConfKey *k, const ConfValue *v, char *error, si
     ManageSettings *s = ctx;
     (void)error;
     (void)cap;
-    if (strcmp(k->name, "cache_size") == 0)
+    if (strcmp(k->name, "cache_size") == 0) {
         s->cache_bytes = v->count;
-    else if (strcmp(k->name, "readahead") == 0)
+        s->cache_given = true;
+    } else if (strcmp(k->name, "readahead") == 0)
         s->readahead_bytes = v->count;
     else if (strcmp(k->name, "manager") == 0)
         s->cluster = true;
@@ -37,6 +45,26 @@ static int check(const ManageSettings *s, char *error)
     return -EINVAL;
 }
 
+/* The least that what is read ahead needs stays. */
+void manage_settings_limit(ManageSettings *s, uint64_t limit_bytes)
+{
+    uint64_t most = limit_bytes / LIMIT_PARTS;
+    if (s->readahead_bytes != UINT64_MAX)
+        most = max_u64(most, s->readahead_bytes);
+    if (!s->cache_given)
+        s->cache_bytes = min_u64(s->cache_bytes, most);
+}
+
+/* Where it cannot be read it does not count. */
+static void keep_to_limit(ManageSettings *s)
+{
+    CLEANUP_FREE MemoryLimit *limit = malloc(sizeof *limit);
+    if (!limit || s->cache_given)
+        return;
+    memory_limit("", limit);
+    manage_settings_limit(s, limit->bytes);
+}
+
 int manage_settings_load(ManageSettings *s, char error[MANAGE_SETTINGS_ERROR_MAX])
 {
     *error = '\0';
@@ -49,5 +77,9 @@ int manage_settings_load(ManageSettings *s, char error[MANAGE_SETTINGS_ERROR_MAX
         result =
             conf_env_read(CONF_MANAGE, secure_getenv, take, s, error, MANAGE_SETTINGS_ERROR_MAX);
     s->stats = stats && strcmp(stats, "1") == 0;
-    return result < 0 ? result : check(s, error);
+    if (result == 0)
+        result = check(s, error);
+    if (result == 0)
+        keep_to_limit(s);
+    return result;
 }

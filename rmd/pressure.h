@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/memory_limit.h"
+#include "base/memory_limit.h"
 #include "rmd/pool_size.h"
 
 typedef struct Pressure {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/host_address.h"
-#include "daemon/memory_limit.h"
+#include "base/memory_limit.h"
 #include "daemon/start.h"
 #include "proto/conf/defaults.h"
 #include "rmd/monitor.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "daemon/cgroup.h"
+#include "base/cgroup.h"
 #include "imd/memory.h"
 #include "tests/lib/case.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What control groups leave a process, whatever the host has. */
-#ifndef DODO_DAEMON_MEMORY_LIMIT_H
-#define DODO_DAEMON_MEMORY_LIMIT_H
+#ifndef DODO_BASE_MEMORY_LIMIT_H
+#define DODO_BASE_MEMORY_LIMIT_H
 
 #include <limits.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/cgroup.h"
+#include "base/cgroup.h"
 
 #include <stdlib.h>
 #include <string.h>

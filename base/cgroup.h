@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory limits of control groups, from the kernel's text files. Pure: memory_limit() reads the
  * files. See cgroups(7), proc_pid_mountinfo(5). */
-#ifndef DODO_DAEMON_CGROUP_H
-#define DODO_DAEMON_CGROUP_H
+#ifndef DODO_BASE_CGROUP_H
+#define DODO_BASE_CGROUP_H
 
 #include <limits.h>
 #include <stdbool.h>
