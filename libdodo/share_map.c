@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/names_in.h"
+#include "base/num.h"
 #include "base/os.h"
 #include "base/time.h"
 #include "libdodo/share_dir.h"
@@ -53,6 +54,7 @@ typedef struct Joined {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static ListNode all = {&all, &all};
 static unsigned joined_count;
+static uint64_t joined_bytes, limit_bytes = UINT64_MAX;
 static uint8_t cluster[DIGEST_BYTES];
 static bool cluster_known;
 
@@ -161,11 +163,20 @@ static int file_open_present(int dir, const char *name)
     return st.st_nlink > 0 ? STEAL_FD(fd) : -EAGAIN;
 }
 
-/* The directory is also others': in $XDG_RUNTIME_DIR the user's session keeps its files. */
+void share_map_limit(uint64_t bytes)
+{
+    (void)pthread_mutex_lock(&lock);
+    limit_bytes = bytes;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* Under the lock. The directory is also others': in $XDG_RUNTIME_DIR the user's session keeps its
+ * files. */
 static bool has_room(int fd, size_t bytes)
 {
     struct statvfs fs;
-    return bytes <= MAP_BYTES_MAX && os_file_may_have(bytes) && fstatvfs(fd, &fs) == 0 &&
+    return bytes <= MAP_BYTES_MAX && bytes <= sub_u64(limit_bytes, joined_bytes) &&
+           os_file_may_have(bytes) && fstatvfs(fd, &fs) == 0 &&
            bytes / fs.f_frsize < fs.f_bavail / ROOM_PARTS;
 }
 
@@ -258,6 +269,7 @@ static Joined *joined_new(int fd, ShareAsk *ask, bool *ret_again)
     present_add(j->share.map, fd, j->opener);
     list_push_back(&all, &j->link);
     joined_count++;
+    joined_bytes += j->bytes;
     return j;
 }
 
@@ -341,6 +353,7 @@ void share_map_end(Share *share)
     (void)pthread_mutex_lock(&lock);
     list_remove(&j->link);
     joined_count--;
+    joined_bytes -= j->bytes;
     atomic_fetch_sub(&share->map->present, 1);
     (void)munmap(share->map, j->bytes); /* with the last mapping the kernel drops the locks */
     if (j->held)
@@ -371,4 +384,5 @@ void share_map_abandon_all(void)
         free(CONTAINER_OF(node, Joined, link));
     list_init(&all);
     joined_count = 0;
+    joined_bytes = 0;
 }

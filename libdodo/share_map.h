@@ -12,6 +12,9 @@
 
 /* Processes share only with those that are of the same cluster. Before the first join. */
 void share_map_cluster(const Settings *s);
+/* All maps of this process together take no more, [bytes]; without a call: any. Before the first
+ * join. */
+void share_map_limit(uint64_t bytes);
 /* Answers @ask. */
 void share_map_join(ShareAsk *ask);
 void share_map_end(Share *share);

@@ -265,6 +265,23 @@ CASE(share_map__of_a_very_long_region_is_none)
     assert_int_equal(maps(path, sizeof path), 0);
 }
 
+/* In a small control group the kernel would kill the program for the memory of many. */
+CASE(share_map__of_a_process_have_a_limit)
+{
+    const uint64_t bytes = share_map_bytes(LEN);
+    char path[8192];
+    share_map_limit(2 * bytes + bytes / 2);
+    ShareAsk first = joined(1), second = joined(2), third = ask_of(3);
+    share_map_join(&third);
+    assert_null(third.share);
+    assert_int_equal(maps(path, sizeof path), 2);
+    share_map_end(first.share);
+    third = joined(3);
+    share_map_end(second.share);
+    share_map_end(third.share);
+    share_map_limit(UINT64_MAX);
+}
+
 /* The user's session has its files there, too. */
 CASE(share_map__leaves_room_for_others)
 {
