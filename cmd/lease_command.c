@@ -54,7 +54,7 @@ static void say(const Runner *r, char what, const char *text, size_t len)
 
 __attribute__((noreturn)) static void be_command(const Runner *r, int in, int out)
 {
-    static const int changed[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
+    static const int changed[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGXFSZ};
     sigset_t none;
     for (size_t i = 0; i < G_N_ELEMENTS(changed); i++)
         (void)signal(changed[i], SIG_DFL);

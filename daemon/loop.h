@@ -15,7 +15,7 @@ typedef struct LoopOps {
     void (*reload)(void *ctx);               /* SIGHUP came; NULL: it is ignored */
 } LoopOps;
 
-/* NULL: no memory or descriptors. Ignores SIGPIPE. */
+/* NULL: no memory or descriptors. Ignores SIGPIPE and SIGXFSZ. */
 Loop *loop_new(const LoopOps *ops, void *ctx);
 Loop *loop_free(Loop *l); /* NULL is fine; returns NULL */
 /* @readable is called whenever @fd is, until the loop is freed. 0, or -ENOMEM. */

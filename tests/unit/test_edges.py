@@ -320,6 +320,18 @@ class Edges(Case):
                     self.assertEqual(os.readlink('/proc/%d/fd/%d' % (daemon.process.pid, fd)), '/dev/null', name)
             self.assertEqual(daemon.end(), 0)
 
+    def test_log_is_as_long_as_a_file_may_be(self):
+        """A daemon works on without."""
+        joins = ['--manager', '127.0.0.1:9', '--pool', '1M']
+        starts = {'cmd': [], 'imd': joins, 'rmd': joins}
+        self.write(self.config, '[rmd]\ninput = none\nowner_socket = owner\n')
+        self.write(os.path.join(self.work, 'log'), 'x' * 512)
+        for name, words in starts.items():
+            daemon = self.start('/bin/sh', '-c', 'ulimit -f 1 && exec "$@" 2>>log', 'sh', *self.programs_of[name],
+                                '--listen', '127.0.0.1:0', '--log-level', 'debug', *words)
+            daemon.says('(%s) ready: ' % name)
+            self.assertEqual(daemon.end(), 0, name)
+
     def test_output_is_lost(self):
         """Nobody takes a short answer for a whole one."""
         rmd, = self.programs_of['rmd']
