@@ -282,6 +282,16 @@ static int rekey(RekeyOptions *o, char *error)
     return res;
 }
 
+/* What is wrong with the options together; NULL: nothing. */
+static const char *misuse(const RekeyOptions *o)
+{
+    const unsigned steps = o->begin + o->status + o->finish;
+    return steps == 0               ? "one of --begin, --status and --finish is needed"
+           : steps > 1              ? "--begin, --status and --finish exclude each other"
+           : o->force && !o->finish ? "--force goes with --finish"
+                                    : NULL;
+}
+
 static int run(int argc, char **argv)
 {
     char error[CONFIG_ERROR_MAX] = "";
@@ -289,9 +299,9 @@ static int run(int argc, char **argv)
     tool_options_init(&o.tool);
     enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
     int res = 0;
-    if (outcome == CONFIG_OK && (o.begin + o.status + o.finish != 1 || (o.force && !o.finish))) {
-        (void)complain(error, "one of --begin, --status and --finish is needed (see dodo rekey "
-                              "--help)");
+    const char *wrong = outcome == CONFIG_OK ? misuse(&o) : NULL;
+    if (wrong) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s (see dodo rekey --help)", wrong);
         outcome = CONFIG_USAGE;
     }
     if (outcome == CONFIG_OK)

@@ -64,6 +64,9 @@ class Rekey(Case):
         first, = self.keys(self.key)
         self.assertIn('No change is under way', self.rekey(0, '--status'))
         self.assertIn('no change is under way', self.rekey(1, '--finish'))
+        self.assertIn('one of --begin, --status and --finish is needed', self.rekey(2))
+        self.assertIn('exclude each other', self.rekey(2, '--begin', '--finish'))
+        self.assertIn('--force goes with --finish', self.rekey(2, '--status', '--force'))
 
         said = self.rekey(0, '--begin')
         self.assertIn('scp -p %s HOST:%s' % (self.key, self.key), said)
