@@ -9,7 +9,7 @@ cluster_under_load 2
 proc_kill loader
 loader_start # looks for wrong bytes that the killed one left, and opens its regions again
 must "the killed client's regions are reclaimed" status_is client \
-  "s['regions'] == 8 and s['clients'] == 1"
+  "s['regions'] == 16 and s['clients'] == 1"
 loader_mark
 must "reads come from remote memory" loader_remote 90 20
 

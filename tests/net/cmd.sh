@@ -14,7 +14,7 @@ loader_mark
 must "reads stay remote without a manager" loader_remote 99 30
 manager_up
 must "the manager knows hosts, regions and client again" status_is client \
-  "len(s['hosts']) == 3 and s['regions'] == 8 and s['clients'] == 1"
+  "len(s['hosts']) == 3 and s['regions'] == 16 and s['clients'] == 1"
 loader_mark
 must "reads stay remote with the new manager" loader_remote 99 30
 [ "$(loader_value lost)" -eq "$lost" ] || fail "regions were lost on the way"
@@ -23,7 +23,7 @@ proc_signal cmd STOP
 loader_mark
 must "reads stay remote while the manager is paused" loader_remote 99 30
 proc_signal cmd CONT
-must "the manager is back" status_is client "s['regions'] == 8 and s['clients'] == 1"
+must "the manager is back" status_is client "s['regions'] == 16 and s['clients'] == 1"
 [ "$(loader_value lost)" -eq "$lost" ] || fail "regions were lost on the way"
 loader_end
 must "the regions are given back" status_is client \

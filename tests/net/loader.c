@@ -31,9 +31,9 @@
 enum {
     CELL_BYTES = 1000,
     STRIPE_CELLS = 16, /* next to each other, written by one thread */
-    REGION_CELLS = 64 * STRIPE_CELLS,
+    REGION_CELLS = 32 * STRIPE_CELLS,
     REGION_BYTES = REGION_CELLS * CELL_BYTES,
-    REGIONS = 8,
+    REGIONS = 16, /* on hosts that chance chooses: as good as never all on one of two */
     CELLS = REGIONS * REGION_CELLS,
     THREADS = 4,
     READ_MAX_BYTES = 100 * 1000,

@@ -9,8 +9,8 @@ on client "$bin_dodo" ping --timeout "${patience}s" "$DODO_MANAGER" >"$work/ping
 loader_start
 loader_mark
 must "reads come from remote memory" loader_remote 90 20
-must "the manager knows 8 regions of 1 client" status_is client \
-  "s['regions'] == 8 and s['clients'] == 1 and sum(h['regions'] for h in s['hosts']) == 8"
+must "the manager knows 16 regions of 1 client" status_is client \
+  "s['regions'] == 16 and s['clients'] == 1 and sum(h['regions'] for h in s['hosts']) == 16"
 loader_end
 must "the regions are given back" status_is client \
   "s['regions'] == 0 and all(h['free_bytes'] == h['pool_bytes'] for h in s['hosts'])"

@@ -57,7 +57,7 @@ says cmd2 "lease_gained number=2" || fail "the second one is not active"
 loader_mark
 must "reads stay remote" loader_remote 99 3
 must "hosts and regions are known again" status_is client \
-  "s['lease'] == '2' and len(s['hosts']) == 2 and s['regions'] >= 8"
+  "s['lease'] == '2' and len(s['hosts']) == 2 and s['regions'] >= 16"
 told "the longest time without an open was $(opener_value gap) ms"
 
 # It comes back, and stands by.
