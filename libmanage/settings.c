@@ -11,9 +11,8 @@
 #include "base/num.h"
 #include "proto/conf/conf.h"
 
-enum {
-    LIMIT_PARTS = 4
-}; /* of a control group's memory, a cache that nobody has chosen takes one */
+/* Of a control group's memory, a cache whose size nobody has chosen takes one. */
+enum { LIMIT_PARTS = 4 };
 
 /* A ConfFn. */
 static int take(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap)
