@@ -25,11 +25,14 @@ static int check_private(const char *path, int fd, char *error, size_t error_cap
     return text_file_private(path, fd, error, error_cap);
 }
 
-/* A check has said why it refused an open file; here the kernel refused to open it. */
+/* A check has said why it refused an open file. Where the kernel refused to open one that its group
+ * may read, there is something to do. */
 static void say_who_may(const char *path, char *error, size_t error_cap)
 {
     char name[LINES_NAME_MAX];
-    if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0 || errno != EACCES)
+    struct stat st;
+    if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0 || errno != EACCES ||
+        stat(path, &st) != 0 || !(st.st_mode & S_IRGRP))
         return;
     (void)snprintf(error, error_cap,
                    "%s: Permission denied; its group may read it, dodo as a rule: as root, adduser "

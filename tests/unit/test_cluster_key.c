@@ -171,26 +171,33 @@ IN_TEMP(cluster_key_read__only_what_nobody_else_can_change)
     assert_non_null(strstr(error, "belongs to another user"));
 }
 
-/* Who is not in the group yet learns what to do. */
-IN_TEMP(cluster_key_read__refused_names_the_group)
+/* As one of others, of a file of @mode that belongs to another group. */
+static void assert_refused(const TempFile *t, mode_t mode, const char *more)
 {
-    const TempFile *t = *state;
+    enum { OTHER_USER = 1001, OTHER_GROUP = 65533 };
     char error[512], expected[512];
     const bool root = geteuid() == 0;
     write_file(t, DIGITS_A, strlen(DIGITS_A), 0600);
-    assert_int_equal(chmod(t->path, root ? 0600 : 0), 0);
+    assert_int_equal(chmod(t->path, root ? mode : mode & ~(mode_t)S_IRUSR), 0);
     if (root)
-        assert_int_equal(seteuid(1001), 0);
+        assert_true(chmod(t->dir, 0711) == 0 && chown(t->path, 0, OTHER_GROUP) == 0 &&
+                    seteuid(OTHER_USER) == 0);
     int res = read_key(t, error);
     if (root)
         assert_int_equal(seteuid(0), 0);
     assert_int_equal(chmod(t->path, 0600), 0);
     assert_int_equal(res, -EACCES);
-    (void)snprintf(expected, sizeof expected,
-                   "%s: Permission denied; its group may read it, dodo as a rule: as root, "
-                   "adduser NAME dodo, then log in again",
-                   t->path);
+    (void)snprintf(expected, sizeof expected, "%s: Permission denied%s", t->path, more);
     assert_string_equal(error, expected);
+}
+
+/* Who is not in the group yet learns what to do, if that helps. */
+IN_TEMP(cluster_key_read__refused_names_the_group)
+{
+    assert_refused(*state, 0640,
+                   "; its group may read it, dodo as a rule: as root, adduser NAME dodo, then log "
+                   "in again");
+    assert_refused(*state, 0600, "");
 }
 
 /* A FIFO would keep who reads it waiting. */
