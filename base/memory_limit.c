@@ -101,3 +101,12 @@ void memory_limit(const char *root, MemoryLimit *ret)
     if (f)
         (void)fclose(f);
 }
+
+uint64_t memory_limit_bytes(void)
+{
+    CLEANUP_FREE MemoryLimit *limit = malloc(sizeof *limit); /* as Search */
+    if (!limit)
+        return UINT64_MAX;
+    memory_limit("", limit);
+    return limit->bytes;
+}

@@ -17,5 +17,7 @@ typedef struct MemoryLimit {
  * version of control groups. @root: before all paths; "" for this host's own files. A limit that
  * cannot be read does not count; a group whose use cannot be read has nothing left. */
 void memory_limit(const char *root, MemoryLimit *ret);
+/* Of it, what the limit is; this host's. UINT64_MAX: there is none, or no memory to find out. */
+uint64_t memory_limit_bytes(void);
 
 #endif

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The core of the library, and what it has the process do: lock, wake, close files, log. */
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 
-#include "base/cleanup.h"
 #include "base/memory_limit.h"
 #include "libdodo/queue.h"
 #include "libdodo/random.h"
@@ -68,16 +66,9 @@ static void hook_resolve(void *ctx)
     names_resolve(((Runtime *)ctx)->names);
 }
 
-/* Shared maps are memory of the control group, and the kernel kills where that has none left. */
-static void keep_to_group(void)
-{
-    enum { PARTS = 16 };
-    CLEANUP_FREE MemoryLimit *limit = malloc(sizeof *limit);
-    if (!limit)
-        return;
-    memory_limit("", limit);
-    share_map_limit(limit->bytes / PARTS);
-}
+/* Shared maps are memory of the control group, and the kernel kills where that has none left. Of
+ * its limit they take one part. */
+enum { SHARED_PARTS = 16 };
 
 Client *runtime_client_new(Runtime *rt, const Finder *finder)
 {
@@ -110,7 +101,7 @@ Client *runtime_client_new(Runtime *rt, const Finder *finder)
                          .resolve = rt->names ? hook_resolve : NULL,
                          .ctx = rt};
     share_map_cluster(s);
-    keep_to_group();
+    share_map_limit(memory_limit_bytes() / SHARED_PARTS);
     Env env = {.random = random_bytes};
     return client_new(&config, &env, &hooks);
 }

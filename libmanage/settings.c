@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/memory_limit.h"
 #include "base/num.h"
 #include "proto/conf/conf.h"
@@ -54,16 +53,6 @@ void manage_settings_limit(ManageSettings *s, uint64_t limit_bytes)
         s->cache_bytes = min_u64(s->cache_bytes, most);
 }
 
-/* Where it cannot be read it does not count. */
-static void keep_to_limit(ManageSettings *s)
-{
-    CLEANUP_FREE MemoryLimit *limit = malloc(sizeof *limit);
-    if (!limit || s->cache_given)
-        return;
-    memory_limit("", limit);
-    manage_settings_limit(s, limit->bytes);
-}
-
 int manage_settings_load(ManageSettings *s, char error[MANAGE_SETTINGS_ERROR_MAX])
 {
     *error = '\0';
@@ -78,7 +67,7 @@ int manage_settings_load(ManageSettings *s, char error[MANAGE_SETTINGS_ERROR_MAX
     s->stats = stats && strcmp(stats, "1") == 0;
     if (result == 0)
         result = check(s, error);
-    if (result == 0)
-        keep_to_limit(s);
+    if (result == 0 && !s->cache_given)
+        manage_settings_limit(s, memory_limit_bytes());
     return result;
 }
