@@ -18,12 +18,12 @@ typedef struct LoopOps {
 /* NULL: no memory or descriptors. Ignores SIGPIPE and SIGXFSZ. */
 Loop *loop_new(const LoopOps *ops, void *ctx);
 Loop *loop_free(Loop *l); /* NULL is fine; returns NULL */
-/* @readable is called whenever @fd is, until the loop is freed. 0, or -ENOMEM. */
 /* For what has events of its own. They change no deadline of the cores. */
 struct event_base;
 struct event_base *loop_base(const Loop *l);
+/* @readable is called whenever @fd is, until the loop is freed. 0, or -ENOMEM. */
 int loop_watch(Loop *l, int fd, void (*readable)(void *ctx), void *ctx);
-/* What comes at @fd, which is watched, waits for so long. */
+/* For @ns nobody hears what comes at @fd, which is watched; then it is heard again. */
 void loop_rest(Loop *l, int fd, uint64_t ns);
 /* No more of @fd; where it is not watched, nothing happens. Not while its own callback is still to
  * use it. */
