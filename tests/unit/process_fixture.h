@@ -31,17 +31,10 @@
 #include "tests/lib/case.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/load.h"
+#include "tests/lib/sanitizer.h"
 
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-#define SLOW 1
-#elif defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
 #define FOR_SANITIZER __attribute__((visibility("default"))) /* its library calls it */
-#ifdef SLOW
+#if UNDER_TSAN
 /* TSan does not follow a thread in the child of a process with threads: there, it starts none. */
 enum { SCALE = 4, CHILD_HAS_THREADS = 0 };
 #else

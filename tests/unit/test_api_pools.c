@@ -2,6 +2,7 @@
 /* Pools that are full, of fragments, of ten thousand regions, of one region of several gigabytes.
  */
 #include "tests/lib/case.h"
+#include "tests/lib/sanitizer.h"
 #include "tests/unit/api_fixture.h"
 
 #include <inttypes.h>
@@ -9,14 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-enum { SCALE = 10 };
-#else
-enum { SCALE = 1 };
-#endif
+enum { SCALE = UNDER_ASAN ? 10 : 1 };
 
 #define CASE(name) TEST_WITH(name, NULL, tear_down)
 

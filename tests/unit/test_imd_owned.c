@@ -18,16 +18,9 @@
 #include "tests/lib/case.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/load.h"
+#include "tests/lib/sanitizer.h"
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#endif
-#ifdef SANITIZED
+#if UNDER_SANITIZER
 /* The sanitizer's shadow comes and goes with the pool; what it makes slow is less. */
 enum { HAS_RESIDENT = 0, REGIONS = 6 };
 #else

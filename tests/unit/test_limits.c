@@ -206,7 +206,7 @@ static void hook_ignores(void *ctx, int level, const char *text)
 /* As small as musl's stacks, with a page below that must not be touched. */
 CASE(limits__small_stack)
 {
-#if defined(SLOW) || defined(SANITIZED)
+#if UNDER_SANITIZER
     const size_t size = 1 << 20, mine = 0; /* their frames are larger */
 #else
     const size_t size = 128 << 10, mine = size / 2; /* the program needs some, too */

@@ -20,16 +20,11 @@
 
 #include "base/cleanup.h"
 #include "tests/lib/bad_conf.h"
+#include "tests/lib/sanitizer.h"
 #include "tests/lib/scenario.h"
 
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-enum { CHILD_HAS_THREADS = 0 }; /* TSan does not follow one in the child of a threaded program */
-#else
-enum { CHILD_HAS_THREADS = 1 };
-#endif
+/* TSan does not follow a thread in the child of a threaded program. */
+enum { CHILD_HAS_THREADS = !UNDER_TSAN };
 
 enum { FILE_BYTES = 200000, PIECE = 16384, SHARED_FD = 9 };
 

@@ -22,6 +22,7 @@
 #include <dodo/manage.h>
 
 #include "base/cleanup.h"
+#include "tests/lib/sanitizer.h"
 #include "tests/lib/scenario.h"
 
 enum { FILE_BYTES = 200000, SHARED_FD = 9, PATIENCE_S = 60, PIECE = 8192, BLOCK = 4096 };
@@ -294,15 +295,8 @@ static void exit__beyond_the_limit_of_files(void)
     file_has(100, "hello");
 }
 
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-#define UNDER_TSAN /* it holds signals back until the call is over, and must see each fork */
-#endif
-
 static const Scenario scenarios[] = {
-#ifndef UNDER_TSAN
+#if !UNDER_TSAN /* which holds signals back until the call is over, and must see each fork */
     SCENARIO(exit__in_a_signal_handler_during_cread),
     SCENARIO(exit__of_a_child_that_was_forked_unseen),
 #endif

@@ -14,22 +14,12 @@
 
 #include "base/cleanup.h"
 #include "base/id.h"
+#include "tests/lib/sanitizer.h"
 #include "tests/lib/scenario.h"
 #include "tests/lib/sim_rng.h"
 #include "tests/lib/tasks.h"
 
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer) || \
-    defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-#define SANITIZER /* which has a malloc of its own */
-#endif
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-enum { SCALE = 8 };
-#else
-enum { SCALE = 1 };
-#endif
+enum { SCALE = UNDER_TSAN ? 8 : 1 };
 
 /* A cell is what one thread writes at once: its number and version, all over it. */
 enum { THREADS = 8, REGIONS = 4, CELL = 1000, CELLS = 400, LEN = CELL * CELLS, OPS = 4000 / SCALE };
@@ -330,7 +320,7 @@ static void threads__when_room_gets_short(void)
     CHECK(cclose(rd) == 0);
 }
 
-#ifndef SANITIZER
+#if !UNDER_SANITIZER /* which has a malloc of its own */
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 enum { SCAN_BYTES = 16 << 20, SCAN_CALL = 32 << 10, SCAN_CACHE = 4 << 20 };
@@ -386,7 +376,7 @@ static const Scenario scenarios[] = {
     SCENARIO(threads__first_calls_together),
     SCENARIO(threads__none_without_need),
     SCENARIO(threads__when_room_gets_short),
-#ifndef SANITIZER
+#if !UNDER_SANITIZER /* which has a malloc of its own */
     SCENARIO(threads__take_no_more_than_the_limit),
 #endif
 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "tests/lib/case.h"
+#include "tests/lib/sanitizer.h"
 
 static struct {
     pthread_mutex_t lock;
@@ -57,11 +58,7 @@ static unsigned threads(void)
 /* Those that nobody waits for have ended, and given back what they had. */
 static void wait_for_threads(void)
 {
-#if defined(__SANITIZE_THREAD__)
-    enum { ALONE = 2 }; /* with the sanitizer's own */
-#else
-    enum { ALONE = 1 };
-#endif
+    enum { ALONE = 1 + UNDER_TSAN }; /* which has a thread of its own */
     while (threads() > ALONE)
         (void)sched_yield();
 }

@@ -46,7 +46,7 @@ static int child_works(int parents, unsigned piece)
     return piece % 2 ? dodo_mclose(rd) : 0; /* or leaves it open */
 }
 
-#ifndef SANITIZED
+#if !UNDER_ASAN
 /* ASan's allocator does not survive a fork beside threads that allocate: a lock of it that one of
  * them has is never free in the child. */
 TEST_WITH(fork__while_threads_work, set_up, tear_down)
@@ -115,7 +115,7 @@ TEST_WITH(fork__of_a_fork, set_up, tear_down)
     assert_int_equal(dodo_mclose(rd), 0);
 }
 
-#ifndef SANITIZED /* as above */
+#if !UNDER_ASAN /* as above */
 /* Each thread keeps the last so many regions that it opened. */
 enum { HOLDERS = 40 / SCALE, OPENERS = 4, KEPT = 120 };
 static atomic_bool stop_opening;
@@ -491,11 +491,13 @@ int main(int argc, char **argv)
 {
     static const Child children[] = {
         {"exit", scenario_exit},
-#ifndef SANITIZED
+#if !UNDER_ASAN
         {"holder", scenario_holder},
 #endif
-        {"hog", scenario_hog},       {"hook", scenario_hook},
-        {"late", scenario_late},     {"silent", scenario_silent},
+        {"hog", scenario_hog},
+        {"hook", scenario_hook},
+        {"late", scenario_late},
+        {"silent", scenario_silent},
     };
     int status = child_main(argc, argv, children, ARRAY_SIZE(children));
     if (status >= 0)

@@ -15,15 +15,9 @@
 #include <sys/wait.h>
 
 #include "tests/lib/needs.h"
+#include "tests/lib/sanitizer.h"
 
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-enum { CHILDS_THREADS = 0 }; /* it allows a child of fork none */
-#else
-enum { CHILDS_THREADS = 1 };
-#endif
+enum { CHILDS_THREADS = !UNDER_TSAN }; /* which allows a child of fork none */
 
 #define CASE(name) TEST_WITH(name, NULL, tear_down)
 

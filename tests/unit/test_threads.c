@@ -17,15 +17,9 @@
 #include "tests/lib/call_asserts.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/load.h"
+#include "tests/lib/sanitizer.h"
 
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-enum { SCALE = 4 };
-#else
-enum { SCALE = 1 };
-#endif
+enum { SCALE = UNDER_TSAN ? 4 : 1 };
 
 enum { THREADS = 8, ON_TWO_HOSTS = 6 /* regions: so many do not all fall on one of two hosts */ };
 
