@@ -76,7 +76,7 @@ class Threads(case.Case):
         threads = [threading.Thread(target=work) for _ in range(3)]
         for t in threads:
             t.start()
-        for i in range(1, 4000):
+        for i in range(1, 1500):
             old = current[0][1]
             current[0] = opened(i % 2)
             old.close()

@@ -10,10 +10,12 @@
 #include <dodo/manage.h>
 
 #include "base/cleanup.h"
+#include "tests/lib/sanitizer.h"
 #include "tests/lib/scenario.h"
 #include "tests/lib/sim_rng.h"
 
-enum { REGIONS = 4, LEN = 150001, GAP = 5000, READ_MAX = 40000, STEPS = 6000 };
+enum { REGIONS = 4, LEN = 150001, GAP = 5000, READ_MAX = 40000 };
+enum { STEPS = UNDER_SANITIZER ? 2000 : 6000 };
 
 typedef struct Model {
     SimRng rng;
