@@ -11,6 +11,11 @@
 
 enum { WORKERS = 2 }; /* one may wait for a disk, the other for the network */
 
+typedef struct Worker {
+    Manage *m;
+    CacheJob jobs[CACHE_TOGETHER];
+} Worker;
+
 static void *worker_main(void *arg);
 
 /* Without a single thread nothing moves in the background: what must,
@@ -18,8 +23,14 @@ static void *worker_main(void *arg);
 static void worker_start(Manage *m)
 {
     pthread_t thread;
-    if (os_thread_start(&thread, worker_main, m) < 0)
+    Worker *w = calloc(1, sizeof *w);
+    if (!w)
         return;
+    w->m = m;
+    if (os_thread_start(&thread, worker_main, w) < 0) {
+        free(w);
+        return;
+    }
     (void)pthread_detach(thread); /* its file may hang: nobody waits for it */
     m->threads_count++;
 }
@@ -135,17 +146,16 @@ static void work(Manage *m, CacheJob jobs[CACHE_TOGETHER])
 
 static void *worker_main(void *arg)
 {
-    Manage *m = arg;
-    CacheJob *jobs = calloc(CACHE_TOGETHER, sizeof *jobs);
+    Worker *w = arg;
+    Manage *m = w->m;
     uint64_t seen;
-    if (!jobs)
-        return NULL;
     for (;;) {
         seen = works_now(m);
-        while (work_take(m, jobs)) {
+        while (work_take(m, w->jobs)) {
             (void)manage_workers_wake(m, &seen);
-            work(m, jobs);
+            work(m, w->jobs);
         }
         wait_work(m, seen);
     }
+    return arg;
 }
