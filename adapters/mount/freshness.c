@@ -278,17 +278,25 @@ int fresh_init(Mount *m)
 {
     int res = jobs_new(&m->jobs);
     if (res == 0)
+        res = jobs_new(&m->lookups);
+    if (res == 0)
         leases_init(m, lease_broken);
     return res;
+}
+
+static void drain(const Mount *m)
+{
+    jobs_drain(m->jobs);
+    jobs_drain(m->lookups);
 }
 
 void fresh_stop(Mount *m)
 {
     m->stopping = true;
     leases_stop(m); /* it pushes jobs */
-    jobs_drain(m->jobs);
+    drain(m);
     m->over = true;
-    jobs_drain(m->jobs); /* those that began before */
+    drain(m); /* those that began before */
 }
 
 void fresh_end(Mount *m)
@@ -296,6 +304,7 @@ void fresh_end(Mount *m)
     if (m->leases && !m->stopping)
         fresh_stop(m); /* it has not been mounted */
     jobs_end(m->jobs);
+    jobs_end(m->lookups);
     if (m->leases)
         leases_end(m); /* jobs give leases back */
 }

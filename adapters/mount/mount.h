@@ -92,6 +92,7 @@ struct Mount {
     void (*forget)(Mount *m, Inode *inode); /* before an inode goes that nobody knows any more */
     Mirror *mirror;
     Jobs *jobs;
+    Jobs *lookups; /* jobs that those wait for, through the kernel; they wait for none of them */
     struct Leases *leases;
     struct Locks *locks;
     struct Stop *stop;

@@ -53,7 +53,7 @@ static const CacheCalls *load(const Mount *m)
     if (!mirror_has_begun(m->mirror)) {
         BeginJob *begin = g_new(BeginJob, 1);
         *begin = (BeginJob){{.run = begin_mirror}, m->mirror};
-        jobs_push(m->jobs, &begin->job);
+        jobs_push(m->lookups, &begin->job); /* a read waits for it, and the other jobs for pages */
         mirror_await(m->mirror);
     }
     const CacheCalls *calls = cache_calls();

@@ -124,7 +124,7 @@ static void push(Mount *m, Inode *dir, const char *name, fuse_req_t req, RoomRep
     memcpy(j->name, name, len);
     if (dir)
         inodes_ref(m, dir);
-    jobs_push(m->jobs, &j->job);
+    jobs_push(m->lookups, &j->job);
 }
 
 bool room_wait(Mount *m, fuse_req_t req, Inode *dir, const char *name, RoomReply *reply)

@@ -65,6 +65,41 @@ on client "$DODO_BUILD/tests/net/truth" "$src/file" "$mnt/file" "$((reads / 5))"
   fail "a read was not true, without passthrough: $(cat "$work/truth.log")"
 mount_down
 
+# Files of another user, for which there is no lease, many at once and with few descriptors, where the kernel opens no
+# file by its number: their sizes are asked for by their names, whose lookups wait for room.
+mkdir "$src/others"
+(cd "$src/others" && for i in $(seq 600); do echo "$i" >"$i"; done)
+chown -R 4242 "$src/others" 2>/dev/null || true # not without root: then nothing is asked for
+cat >"$work/readers.py" <<'END'
+import os, sys, threading
+def read(number):
+    for i in range(60):
+        path = f"{sys.argv[1]}/{(number * 7 + i) % 600 + 1}"
+        fd = os.open(path, os.O_RDONLY)
+        os.pread(fd, 100, 0)
+        os.stat(path)
+        os.fstat(fd)
+        os.close(fd)
+readers = [threading.Thread(target=read, args=(number,)) for number in range(24)]
+for reader in readers:
+    reader.start()
+for reader in readers:
+    reader.join()
+print("over")
+END
+rm -f "$work/mount.out"
+# shellcheck disable=SC2016 # for the inner shell
+proc_start mount client setpriv --bounding-set -dac_read_search,-lease sh -c 'ulimit -n 512 && exec "$@"' sh \
+  "$bin_dodo" mount --no-passthrough "$src" "$mnt"
+until_true "${proc_pid[mount]}" grep -qs "ready at" "$work/mount.out"
+on client ls -l "$mnt/others" >"$work/others.log" || fail "with few descriptors, a directory cannot be listed"
+proc_start readers client python3 "$work/readers.py" "$mnt/others"
+must "many read at once, with few descriptors" grep -qs over "$work/readers.out"
+umount "$mnt" || fail "$mnt is busy, though nobody uses it"
+proc_wait mount || fail "dodo mount that was unmounted ended with status $?"
+rm -rf "$src/others"
+told "many threads and few descriptors are no trouble"
+
 # The kernel gives processes of other PID namespaces the number 0. Beside a /proc that is not of its namespace, the
 # leak sanitizer does not find the threads, and takes what they hold for lost.
 rm -f "$work/mount.out"
