@@ -75,6 +75,7 @@ static void job_run(Job *job)
     if (j->reply && !m->over && size_tell(m, j->inode) == -EPIPE)
         mirror_lost(m);
     pthread_mutex_unlock(&j->inode->gate);
+    fresh_all_closed(j->inode); /* perhaps meanwhile */
     if (j->take) {
         pthread_mutex_lock(&j->inode->lock);
         trust_settle(&j->inode->trust, j->take);
@@ -245,18 +246,27 @@ void fresh_reply_write(Mount *m, const Handle *handle, fuse_req_t req, size_t le
         (void)fuse_reply_write(req, len);
 }
 
+static bool is_closed(Inode *inode)
+{
+    pthread_mutex_lock(&inode->lock);
+    bool closed = list_empty(&inode->handles);
+    pthread_mutex_unlock(&inode->lock);
+    return closed;
+}
+
+/* Where the gate is in use, its user looks when it has left: the thread that closes answers
+ * requests, which that one may wait for. */
 void fresh_all_closed(Inode *inode)
 {
-    if (pthread_mutex_trylock(&inode->gate) != 0)
-        return; /* it is in use, and goes with the inode */
-    pthread_mutex_lock(&inode->lock);
-    bool closed = list_empty(&inode->handles); /* or opened again meanwhile */
-    pthread_mutex_unlock(&inode->lock);
-    if (closed && inode->mirror_fd >= 0) {
-        (void)close(inode->mirror_fd);
-        inode->mirror_fd = -1;
+    bool done = false;
+    while (!done && is_closed(inode) && pthread_mutex_trylock(&inode->gate) == 0) {
+        done = is_closed(inode); /* or opened again meanwhile */
+        if (done && inode->mirror_fd >= 0) {
+            (void)close(inode->mirror_fd);
+            inode->mirror_fd = -1;
+        }
+        pthread_mutex_unlock(&inode->gate);
     }
-    pthread_mutex_unlock(&inode->gate);
 }
 
 /* ---- beginning and end --------------------------------------------------------------------- */

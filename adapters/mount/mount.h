@@ -191,7 +191,7 @@ void fresh_writer_end(Inode *inode);
  * answered: the inode may go with the answer. */
 CachedRegion *fresh_read_begin(Mount *m, Inode *inode);
 void fresh_read_end(Inode *inode, CachedRegion *region);
-/* The last handle of @inode went: the kernel shall be free to forget it. */
+/* If @inode has no handle any more, the kernel shall be free to forget it. */
 void fresh_all_closed(Inode *inode);
 /* How long attributes of @inode are good, [s]. */
 double fresh_attr_timeout(Inode *inode);

@@ -92,9 +92,34 @@ rm -f "$work/mount.out"
 proc_start mount client setpriv --bounding-set -dac_read_search,-lease sh -c 'ulimit -n 512 && exec "$@"' sh \
   "$bin_dodo" mount --no-passthrough "$src" "$mnt"
 until_true "${proc_pid[mount]}" grep -qs "ready at" "$work/mount.out"
-on client ls -l "$mnt/others" >"$work/others.log" || fail "with few descriptors, a directory cannot be listed"
+on client ls -l "$mnt/others" >/dev/null || fail "with few descriptors, a directory cannot be listed"
 proc_start readers client python3 "$work/readers.py" "$mnt/others"
 must "many read at once, with few descriptors" grep -qs over "$work/readers.out"
+# Their sizes are asked for while they are open, and nothing stays of that when the last one has closed them.
+cat >"$work/lookers.py" <<'END'
+import os, sys, threading
+def path(i):
+    return f"{sys.argv[1]}/{int(sys.argv[2]) + i % 10}"
+def use(number):
+    for i in range(200):
+        fd = os.open(path(number + i), os.O_RDONLY)
+        os.pread(fd, 100, 0)
+        os.close(fd)
+def look(number):
+    while any(user.is_alive() for user in users):
+        for i in range(10):
+            os.stat(path(number + i))
+users = [threading.Thread(target=use, args=(number,)) for number in range(4)]
+lookers = [threading.Thread(target=look, args=(number,)) for number in range(12)]
+for thread in users + lookers:
+    thread.start()
+for thread in users + lookers:
+    thread.join()
+END
+for first in 10 20 30; do
+  on client python3 "$work/lookers.py" "$mnt/others" "$first" ||
+    fail "with few descriptors, files cannot be used and looked at"
+done
 umount "$mnt" || fail "$mnt is busy, though nobody uses it"
 proc_wait mount || fail "dodo mount that was unmounted ended with status $?"
 rm -rf "$src/others"
