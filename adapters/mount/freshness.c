@@ -32,17 +32,17 @@ typedef struct FreshJob {
  * would go on with the size that the file had before. Under the gate. 0, -errno. */
 static int size_tell(const Mount *m, Inode *inode)
 {
-    char buf[PATH_MAX];
+    char name[INODE_NAME_MAX];
     int res = mirror_ask_number(m->mirror, mount_number(m, inode));
     if (res != -EOPNOTSUPP)
         return res;
     if (inode->mirror_fd >= 0)
         return mirror_ask(m->mirror, inode->mirror_fd);
-    const char *path = inodes_path(m, inode, buf);
-    int fd = path ? mirror_open(m->mirror, path, inode->ino) : -ENOENT;
+    inodes_name(inode, name);
+    int fd = mirror_open(m->mirror, name, inode->ino);
     if (fd < 0)
         return fd;
-    inode->mirror_fd = fd; /* the file may lose its name */
+    inode->mirror_fd = fd; /* the next question is a shorter one */
     return 0;
 }
 

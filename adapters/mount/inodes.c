@@ -2,7 +2,9 @@
 /* The inodes that the kernel knows. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -119,6 +121,45 @@ int inodes_look_up(Mount *m, const Inode *dir, const char *name, Inode **ret, st
         mount_number_given(m, fd);
     return fd < 0 ? -errno : inodes_adopt(m, fd, ret, st);
 }
+
+/* ---- names for our own processes ------------------------------------------------------------ */
+
+void inodes_name(const Inode *inode, char name[INODE_NAME_MAX])
+{
+    (void)snprintf(name, INODE_NAME_MAX, ".dodo-mirror.%" PRIx64 ".%" PRIx64, (uint64_t)inode->dev,
+                   (uint64_t)inode->ino);
+}
+
+/* With a reference for the kernel; NULL: there is none. */
+static Inode *find_own(Mount *m, const char *name)
+{
+    char end;
+    uint64_t dev, ino;
+    if (sscanf(name, ".dodo-mirror.%" SCNx64 ".%" SCNx64 "%c", &dev, &ino, &end) != 2)
+        return NULL;
+    pthread_mutex_lock(&m->lock);
+    Inode *inode = find(m, &(struct stat){.st_dev = (dev_t)dev, .st_ino = (ino_t)ino});
+    if (inode && inode->lookups++ == 0)
+        inode->refs++;
+    pthread_mutex_unlock(&m->lock);
+    return inode;
+}
+
+int inodes_look_up_own(Mount *m, const char *name, Inode **ret, struct stat *st)
+{
+    Inode *inode = find_own(m, name);
+    if (!inode)
+        return -ENOENT;
+    if (fstat(inode->fd, st) < 0) {
+        int error = errno;
+        inodes_forget(m, inode, 1);
+        return -error;
+    }
+    *ret = inode;
+    return 0;
+}
+
+/* ---- references ----------------------------------------------------------------------------- */
 
 /* One reference less; the inode goes with the last. Takes the table's lock and gives it back. */
 static void unref_locked(Mount *m, Inode *inode)

@@ -151,6 +151,12 @@ void inodes_end(Mount *m);
 int inodes_look_up(Mount *m, const Inode *dir, const char *name, Inode **ret, struct stat *st);
 /* The same of an O_PATH descriptor, which is taken. */
 int inodes_adopt(Mount *m, int fd, Inode **ret, struct stat *st);
+/* The name in the mount's root by which our own processes find @inode, whatever names it has, or if
+ * it has lost them all. */
+enum { INODE_NAME_MAX = 64 };
+void inodes_name(const Inode *inode, char name[INODE_NAME_MAX]);
+/* As inodes_look_up(), by such a name. -ENOENT: it is no such name, or that of no inode. */
+int inodes_look_up_own(Mount *m, const char *name, Inode **ret, struct stat *st);
 void inodes_forget(Mount *m, Inode *inode, uint64_t lookups);
 void inodes_ref(Mount *m, Inode *inode);
 void inodes_unref(Mount *m, Inode *inode);

@@ -40,11 +40,26 @@ static void reply_looked_up(fuse_req_t req, const Inode *dir, const char *name)
         reply_entry(req, m, inode, &st);
 }
 
+/* Whether one of our own processes looks for a file by the name that it has for them; then it is
+ * answered. */
+static bool reply_own(Mount *m, fuse_req_t req, const char *name)
+{
+    Inode *inode;
+    struct stat st;
+    if (!mirror_is(m->mirror, fuse_req_ctx(req)->pid) ||
+        inodes_look_up_own(m, name, &inode, &st) < 0)
+        return false;
+    reply_entry(req, m, inode, &st);
+    return true;
+}
+
 /* Looks @name up, and answers with it. */
 static void reply_name(fuse_req_t req, fuse_ino_t number, const char *name)
 {
     Mount *m = mount_of(req);
     Inode *dir = mount_inode(m, number);
+    if (dir == &m->root && reply_own(m, req, name))
+        return;
     if (!room_wait(m, req, dir, name, reply_looked_up))
         reply_looked_up(req, dir, name);
 }

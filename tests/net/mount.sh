@@ -120,6 +120,25 @@ for first in 10 20 30; do
   on client python3 "$work/lookers.py" "$mnt/others" "$first" ||
     fail "with few descriptors, files cannot be used and looked at"
 done
+# A file that has lost its name before anybody asked for its size, and still grows, and is cut.
+cat >"$work/nameless.py" <<'END'
+import os, sys
+source, mount = sys.argv[1:]
+with open(source + "/nameless", "wb", buffering=0) as writer:
+    writer.write(bytes(5000))
+    reader = os.open(mount + "/nameless", os.O_RDONLY)
+    assert len(os.pread(reader, 1 << 20, 0)) == 5000
+    os.unlink(source + "/nameless")
+    for size in 6000, 8192, 8193, 8193, 100000, 4097, 4096, 1, 0, 5000:
+        content = bytes([size % 251]) * size
+        os.pwrite(writer.fileno(), content, 0)
+        os.ftruncate(writer.fileno(), size)
+        got = os.pread(reader, 1 << 20, 0)
+        assert got == content, f"{len(got)} bytes were read, not {size}"
+        assert os.fstat(reader).st_size == size
+    os.close(reader)
+END
+on client python3 "$work/nameless.py" "$src/others" "$mnt/others" || fail "a file without a name has another size"
 umount "$mnt" || fail "$mnt is busy, though nobody uses it"
 proc_wait mount || fail "dodo mount that was unmounted ended with status $?"
 rm -rf "$src/others"

@@ -89,6 +89,31 @@ CASE(inodes__outlast_the_kernels_interest)
     assert_int_equal(mount.inodes.count, 0);
 }
 
+/* Our own processes find a file that has lost its name; by no other name than its own. */
+CASE(inodes__have_a_name_for_our_own_processes)
+{
+    struct stat st;
+    char name[INODE_NAME_MAX], other[INODE_NAME_MAX];
+    Inode *one = look_up("one"), *two = look_up("two"), *found = NULL;
+    inodes_name(one, name);
+    inodes_name(two, other);
+    assert_string_not_equal(name, other);
+    assert_int_equal(unlinkat(mount.root.fd, "one", 0), 0);
+    assert_int_equal(inodes_look_up_own(&mount, name, &found, &st), 0);
+    assert_ptr_equal(found, one);
+    assert_int_equal(st.st_ino, one->ino);
+    assert_int_equal(st.st_nlink, 0);
+    inodes_forget(&mount, one, 1);
+    assert_int_equal(forgotten, 0);
+    inodes_forget(&mount, one, 1);
+    assert_int_equal(forgotten, 1);
+    assert_int_equal(inodes_look_up_own(&mount, name, &found, &st), -ENOENT);
+    other[strlen(other) + 1] = '\0';
+    other[strlen(other)] = 'x';
+    assert_int_equal(inodes_look_up_own(&mount, other, &found, &st), -ENOENT);
+    assert_int_equal(inodes_look_up_own(&mount, "two", &found, &st), -ENOENT);
+}
+
 CASE(inodes__the_root_is_no_entry)
 {
     struct stat st;
