@@ -87,6 +87,8 @@ static void look_at_environment(CheckFacts *f)
         conf_env_read(CONF_TOOL | CONF_CMD | CONF_IMD | CONF_RMD | CONF_CLIENT | CONF_MANAGE,
                       getenv, on_variable, NULL, error, sizeof error) < 0)
         memcpy(f->config_error, error, sizeof error);
+    if (!*f->config_error && conf_file_variables(path_of(f), getenv, error, sizeof error) < 0)
+        memcpy(f->config_error, error, sizeof error);
 }
 
 static void look_at_all_files(CheckFacts *f, Parts *p)

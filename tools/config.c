@@ -27,8 +27,8 @@ static void on_option(void *ctx, const ConfigKey *k, const char *text)
         settings_list_option(ctx, k->group, k->name, text);
 }
 
-/* What is right in one file counts, whatever is in others. */
-static void read_files(SettingsList *l, const ConfFiles *files, const CommonOptions *o)
+/* What is right in one file counts, whatever is in others. False: some of it is not read. */
+static bool read_files(SettingsList *l, const ConfFiles *files, const CommonOptions *o)
 {
     bool fine = true;
     for (unsigned i = 0; i < files->count; i++) {
@@ -43,6 +43,7 @@ static void read_files(SettingsList *l, const ConfFiles *files, const CommonOpti
     }
     if (fine)
         settings_list_rules(l);
+    return fine;
 }
 
 static int show(const ToolOptions *o)
@@ -54,8 +55,10 @@ static int show(const ToolOptions *o)
     (void)conf_files_find(config_file(&o->common), &files, error, sizeof error);
     settings_list_init(l, (const char *const *)files.paths);
     settings_list_fault(l, error);
-    read_files(l, &files, &o->common);
+    const bool fine = read_files(l, &files, &o->common);
     settings_list_environment(l, getenv);
+    if (fine)
+        settings_list_variable_rules(l);
     config_each_option(on_option, l);
     (o->json ? settings_list_json : settings_list_print)(l, out);
     (void)fputs(out->str, stdout);

@@ -91,12 +91,20 @@ void settings_list_environment(SettingsList *l, char *(*get)(const char *name))
             continue;
         if (conf_parse(k, text, &v) == 0) {
             set(l, k, SETTING_ENVIRONMENT, text, 0);
+            conf_on_variable(&l->reading, k, &v);
             continue;
         }
         g_autofree char *what = g_strdup_printf("%s=%s", k->env, text);
         (void)conf_refuse(k, what, error, sizeof error);
         settings_list_fault(l, error);
     }
+}
+
+void settings_list_variable_rules(SettingsList *l)
+{
+    char error[KEY_ERROR_MAX] = "";
+    (void)conf_variable_rules(&l->reading, error, sizeof error);
+    settings_list_fault(l, error);
 }
 
 void settings_list_option(SettingsList *l, const char *group, const char *name, const char *text)

@@ -40,6 +40,7 @@ int settings_list_line(void *list, const KeyLine *line, char *error, size_t cap)
 void settings_list_next(SettingsList *l);
 void settings_list_rules(SettingsList *l); /* after the last line */
 void settings_list_environment(SettingsList *l, char *(*get)(const char *name));
+void settings_list_variable_rules(SettingsList *l); /* where all lines were read */
 void settings_list_option(SettingsList *l, const char *group, const char *name, const char *text);
 
 /* Appends: a line for each setting; a JSON object with the faults, too. */

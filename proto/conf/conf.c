@@ -326,6 +326,13 @@ int conf_on_line(void *ctx, const KeyLine *l, char *error, size_t cap)
     return (k->readers & r->reader) && r->fn ? r->fn(r->ctx, k, &v, error, cap) : 0;
 }
 
+void conf_on_variable(ConfReading *r, const ConfKey *k, const ConfValue *v)
+{
+    ConfSeen *seen = &r->seen[k - conf_keys];
+    *seen = (ConfSeen){.variable = k->env, .value = *v};
+    seen->value.text = NULL;
+}
+
 int conf_text_read(const char *name, const char *text, size_t len, unsigned reader, ConfFn fn,
                    void *ctx, char *error, size_t cap)
 {

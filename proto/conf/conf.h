@@ -86,9 +86,10 @@ int conf_types(const char *text, int64_t ret[CONF_TYPES_MAX]);
 /* @v is borrowed until it returns. 0, or -errno with a text in @error to stop. */
 typedef int (*ConfFn)(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap);
 
-/* What the files say so far, for what can be judged only of more than one key. */
+/* What files and variables say so far, for what can be judged only of more than one key. */
 typedef struct ConfSeen {
-    unsigned file, line; /* the last that says it; line 0: none does */
+    unsigned file, line;  /* the last that says it; line 0: none does */
+    const char *variable; /* that beats the lines; NULL: none */
     ConfValue value;
 } ConfSeen;
 typedef struct ConfReading {
@@ -105,6 +106,10 @@ int conf_on_line(void *ctx, const KeyLine *line, char *error, size_t cap);
 /* After the last line of the last file: 0, or -EINVAL: keys contradict each other; @error is
  * "NAME:LINE: ...". */
 int conf_rules(const ConfReading *r, char *error, size_t cap);
+/* A variable with a value of the key, after the last line. */
+void conf_on_variable(ConfReading *r, const ConfKey *k, const ConfValue *v);
+/* The same of variables, which may contradict each other, a line or a default: "VARIABLE: ...". */
+int conf_variable_rules(const ConfReading *r, char *error, size_t cap);
 /* For what conf_rules() lets pass: whether a key contradicts the default of another program's key,
  * which counts unless that program's own file sets it. @text as above. */
 bool conf_doubt(const ConfReading *r, char *text, size_t cap);
@@ -134,6 +139,9 @@ int conf_file_read(const char *path, unsigned reader, ConfFn fn, void *ctx, char
                    size_t cap);
 /* conf_doubt() of the files as they are now. False, too, where they have an error. */
 bool conf_file_doubt(const char *path, char *text, size_t cap);
+/* conf_variable_rules() of the files as they are now and of the variables. 0, too, where they have
+ * an error. */
+int conf_file_variables(const char *path, char *(*get)(const char *name), char *error, size_t cap);
 /* conf_reading_place() of the files as they are now, for an error that shows only later. 0 and "":
  * no file sets it, or @cap is too small. */
 size_t conf_place(const char *path, const char *group, const char *name, char *ret, size_t cap);

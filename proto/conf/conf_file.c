@@ -2,6 +2,7 @@
 /* The config files on the disk, and the variables that beat them. */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,28 @@ bool conf_file_doubt(const char *path, char *text, size_t cap)
     conf_files_free(&files);
     free(r);
     return doubt;
+}
+
+/* A ConfFn. */
+static int on_variable(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap)
+{
+    (void)error;
+    (void)cap;
+    conf_on_variable(ctx, k, v);
+    return 0;
+}
+
+int conf_file_variables(const char *path, char *(*get)(const char *name), char *error, size_t cap)
+{
+    ConfFiles files;
+    ConfReading *r = read_again(path, &files);
+    char ignored[KEY_ERROR_MAX];
+    int res = 0;
+    if (r && conf_env_read(UINT_MAX, get, on_variable, r, ignored, sizeof ignored) == 0)
+        res = conf_variable_rules(r, error, cap);
+    conf_files_free(&files);
+    free(r);
+    return res;
 }
 
 int conf_env_read(unsigned reader, char *(*get)(const char *name), ConfFn fn, void *ctx,

@@ -18,6 +18,8 @@ typedef struct KeyName {
     const char *group, *name;
 } KeyName;
 
+enum { PLACE_MAX = LINES_NAME_MAX + 16 }; /* "FILE:LINE" */
+
 enum Relation { AT_MOST, LESS_THAN, AT_MOST_HALF };
 
 /* @left stands in @relation to @right, or else @otherwise. */
@@ -86,9 +88,16 @@ static const ConfSeen *seen(const ConfReading *r, const char *group, const char 
     return &r->seen[k - conf_keys];
 }
 
-/* Which of them was read later, if any was. */
+static bool is_set(const ConfSeen *s)
+{
+    return s->line || s->variable;
+}
+
+/* Which of them counts more, if any is set. */
 static const ConfSeen *later(const ConfSeen *a, const ConfSeen *b)
 {
+    if (a->variable || b->variable)
+        return a->variable ? a : b;
     if (!a->line || !b->line)
         return a->line ? a : b;
     if (a->file != b->file)
@@ -96,12 +105,22 @@ static const ConfSeen *later(const ConfSeen *a, const ConfSeen *b)
     return a->line > b->line ? a : b;
 }
 
+/* "FILE:LINE", or the variable. */
+static const char *place(const ConfReading *r, const ConfSeen *at, char buf[PLACE_MAX])
+{
+    char name[LINES_NAME_MAX];
+    if (at->variable)
+        return at->variable;
+    (void)snprintf(buf, PLACE_MAX, "%s:%u", printable_path(r->names[at->file], name, sizeof name),
+                   at->line);
+    return buf;
+}
+
 /* "FILE:LINE: " at the front of @error; its length. */
 static size_t name_place(const ConfReading *r, const ConfSeen *at, char *error, size_t cap)
 {
-    char name[LINES_NAME_MAX];
-    const int n = snprintf(
-        error, cap, "%s:%u: ", printable_path(r->names[at->file], name, sizeof name), at->line);
+    char text[PLACE_MAX];
+    const int n = snprintf(error, cap, "%s: ", place(r, at, text));
     return n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1;
 }
 
@@ -114,19 +133,26 @@ size_t conf_reading_place(const ConfReading *r, const char *group, const char *n
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-/* "[imd] beat = 20s", or with "(its default)". */
-static void show(const ConfKey *k, const ConfSeen *s, char *buf, size_t cap)
+static uint64_t count_of(const ConfKey *k, const ConfSeen *s)
+{
+    return is_set(s) ? s->value.count : k->count;
+}
+
+/* "[imd] beat = 20s", or with "(its default)". @where: its place behind it; NULL: none. */
+static void show(const ConfKey *k, const ConfSeen *s, const char *where, char *buf, size_t cap)
 {
     char value[32];
-    const uint64_t v = s->line ? s->value.count : k->count;
+    const uint64_t v = count_of(k, s);
     if (k->kind == CONFIG_TIME)
         (void)format_time(v, value, sizeof value);
     else if (k->kind == CONFIG_SIZE)
         (void)format_size(v, value, sizeof value);
     else
         (void)snprintf(value, sizeof value, "%" PRIu64, v);
-    (void)snprintf(buf, cap, "[%s] %s = %s%s", k->group, k->name, value,
-                   s->line ? "" : " (its default)");
+    if (!is_set(s))
+        where = "its default";
+    (void)snprintf(buf, cap, "[%s] %s = %s%s%s%s", k->group, k->name, value, where ? " (" : "",
+                   where ? where : "", where ? ")" : "");
 }
 
 static bool holds(enum Relation relation, uint64_t left, uint64_t right)
@@ -142,19 +168,20 @@ static int check_order(const ConfReading *r, const OrderRule *o, bool presumed, 
 {
     static const char *const relations[] = {
         [AT_MOST] = "at most", [LESS_THAN] = "less than", [AT_MOST_HALF] = "at most half of"};
-    char shown[2][128];
+    char shown[2][PLACE_MAX + 96], where[PLACE_MAX];
     const ConfKey *lk = conf_find(o->left.group, o->left.name);
     const ConfKey *rk = conf_find(o->right.group, o->right.name);
     const ConfSeen *left = &r->seen[lk - conf_keys], *right = &r->seen[rk - conf_keys];
-    const bool both = left->line && right->line;
-    if (!both && (o->both != presumed || !later(left, right)->line || !(left->line || lk->preset)))
+    const ConfSeen *last = later(left, right), *other = last == left ? right : left;
+    const bool both = is_set(left) && is_set(right);
+    if (!both && (o->both != presumed || !is_set(last) || !(is_set(left) || lk->preset)))
         return 0;
-    if (holds(o->relation, left->line ? left->value.count : lk->count,
-              right->line ? right->value.count : rk->count))
+    if (holds(o->relation, count_of(lk, left), count_of(rk, right)))
         return 0;
-    show(lk, left, shown[0], sizeof shown[0]);
-    show(rk, right, shown[1], sizeof shown[1]);
-    const size_t at = name_place(r, later(left, right), error, cap);
+    const char *of_other = last->variable && is_set(other) ? place(r, other, where) : NULL;
+    show(lk, left, other == left ? of_other : NULL, shown[0], sizeof shown[0]);
+    show(rk, right, other == right ? of_other : NULL, shown[1], sizeof shown[1]);
+    const size_t at = name_place(r, last, error, cap);
     (void)snprintf(error + at, cap - at, "%s must be %s %s; otherwise %s", shown[0],
                    relations[o->relation], shown[1], o->otherwise);
     return -EINVAL;
@@ -271,6 +298,18 @@ int conf_rules(const ConfReading *r, char *error, size_t cap)
         res = check_order(r, &orders[i], false, error, cap);
     for (size_t i = 0; res == 0 && i < ARRAY_SIZE(others); i++)
         res = others[i](r, error, cap);
+    return res;
+}
+
+/* The other rules are of daemons, which have variables of their own, and of the key, which counts
+ * whatever insecure says. */
+int conf_variable_rules(const ConfReading *r, char *error, size_t cap)
+{
+    int res = 0;
+    for (size_t i = 0; res == 0 && i < ARRAY_SIZE(orders); i++)
+        if (seen(r, orders[i].left.group, orders[i].left.name)->variable ||
+            seen(r, orders[i].right.group, orders[i].right.name)->variable)
+            res = check_order(r, &orders[i], false, error, cap);
     return res;
 }
 

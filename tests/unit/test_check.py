@@ -121,6 +121,14 @@ class Check(Case):
             self.assert_fault(self.check(1), 'config', variable + ': expected ')
             os.environ[name] = ''
 
+    def test_environment_against_the_file(self):
+        self.set_up('manager = %s\n' % self.manager, '[manage]\ncache_size = 64M\n')
+        self.addCleanup(os.environ.pop, 'DODO_READAHEAD')
+        os.environ['DODO_READAHEAD'] = '1G'
+        self.assert_fault(self.check(1), 'config', 'DODO_READAHEAD: [manage] readahead = 1 GiB must be at most')
+        os.environ['DODO_READAHEAD'] = '64M'
+        self.check(0)
+
     def test_buffers(self):
         """Of those who are set up here; each of them may ask for most."""
         for group, more in (('client', ''), ('imd', 'listen = 127.0.0.1\n'), ('cmd', 'listen = 127.0.0.1\n')):

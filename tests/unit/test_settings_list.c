@@ -30,6 +30,8 @@ static void read_text(const char *text)
     if (res == 0)
         settings_list_rules(&l);
     settings_list_environment(&l, get);
+    if (res == 0)
+        settings_list_variable_rules(&l);
 }
 
 static int tear_down(void **state)
@@ -146,6 +148,56 @@ CASE(faults__are_contradictions_too)
 {
     read_text("[imd]\nbeat = 20s\n");
     assert_faults(1, "/x.conf:2: [imd] beat = 20s must be at most half of");
+}
+
+/* What copen() refuses. */
+CASE(faults__are_contradictions_of_variables_too)
+{
+    static const char *const set[] = {"DODO_READAHEAD", "1G", "DODO_POLL", "5ms"};
+    memcpy(environment, set, sizeof set);
+    read_text("[manage]\ncache_size = 64M\nreadahead = 1M\n");
+    assert_faults(
+        1, "DODO_READAHEAD: [manage] readahead = 1 GiB must be at most [manage] cache_size = "
+           "64 MiB (/x.conf:2); otherwise the cache has no room for what is read ahead");
+}
+
+CASE(faults__of_a_variable_name_a_default)
+{
+    static const char *const set[] = {"DODO_READAHEAD", "1T"};
+    memcpy(environment, set, sizeof set);
+    read_text("");
+    assert_faults(1,
+                  "DODO_READAHEAD: [manage] readahead = 1 TiB must be at most [manage] cache_size");
+    assert_non_null(strstr(g_ptr_array_index(l.faults, 0), " (its default); otherwise"));
+}
+
+CASE(faults__of_two_variables_name_both)
+{
+    static const char *const set[] = {"DODO_READAHEAD", "2M", "DODO_CACHE_SIZE", "1M"};
+    memcpy(environment, set, sizeof set);
+    read_text("[manage]\ncache_size = 64M\n");
+    assert_faults(
+        1, "DODO_READAHEAD: [manage] readahead = 2 MiB must be at most [manage] cache_size = "
+           "1 MiB (DODO_CACHE_SIZE); otherwise");
+}
+
+CASE(faults__of_a_variable_name_the_line_of_the_other)
+{
+    static const char *const set[] = {"DODO_CACHE_SIZE", "1M"};
+    memcpy(environment, set, sizeof set);
+    read_text("[manage]\ncache_size = 64M\nreadahead = 2M\n");
+    assert_faults(
+        1, "DODO_CACHE_SIZE: [manage] readahead = 2 MiB (/x.conf:3) must be at most [manage] "
+           "cache_size = 1 MiB; otherwise");
+}
+
+/* The manager of one command, and the key that counts beside DODO_INSECURE. */
+CASE(variables__may_differ_from_what_daemons_have)
+{
+    static const char *const set[] = {"DODO_MANAGER", "[fd00::1]", "DODO_INSECURE", "yes"};
+    memcpy(environment, set, sizeof set);
+    read_text("[dodo]\nkey = /k\n[imd]\nlisten = 10.0.0.1\n");
+    assert_faults(0, "");
 }
 
 CASE(faults__of_rmd_count_where_it_is_set_up)
