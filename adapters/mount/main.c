@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "adapters/mount/cache.h"
+#include "adapters/mount/device.h"
 #include "adapters/mount/mount.h"
 #include "adapters/mount/program.h"
+#include "adapters/mount/refused.h"
 #include "adapters/paths.h"
 #include "base/cleanup.h"
 #include "daemon/start.h"
@@ -122,6 +124,24 @@ static struct fuse_session *session_new(Mount *m)
     return session;
 }
 
+static bool has_helper(void)
+{
+    g_autofree char *path = g_find_program_in_path("fusermount3");
+    return path || access("/usr/bin/fusermount3", X_OK) == 0;
+}
+
+/* Without the device, libfuse is not even asked: fusermount3 opens it as the user, too. */
+static int mount_at(Mount *m, const char *mountpoint, char *error)
+{
+    char text[CONFIG_ERROR_MAX / 2];
+    const Refused facts = {device_try(), geteuid() == 0, has_helper()};
+    if (facts.device_error == 0 && fuse_session_mount(m->session, mountpoint) == 0)
+        return 0;
+    refused_text(&facts, text, sizeof text);
+    (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", mountpoint, text);
+    return -EPERM;
+}
+
 /* From mounting to unmounting. 0, -errno with @error. */
 static int session_run(Mount *m, const char *mountpoint, char *error)
 {
@@ -134,13 +154,9 @@ static int session_run(Mount *m, const char *mountpoint, char *error)
         return res;
     if (m->report || cache_calls_if_loaded())
         unwind_load();
-    if (fuse_session_mount(m->session, mountpoint) < 0) {
-        (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "%s: cannot mount (see above); a user who is not root needs fusermount3, of "
-                       "the package fuse3",
-                       mountpoint);
-        return -EPERM;
-    }
+    res = mount_at(m, mountpoint, error);
+    if (res < 0)
+        return res;
     res = passthrough_init(m);
     if (res == 0)
         res = mirror_set_mount(m->mirror);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "adapters/mount/refused.h"
 #include "base/cleanup.h"
 
 /* ---- the way ------------------------------------------------------------------------------- */
@@ -71,22 +72,20 @@ static const char *namespace_fix(const Surroundings *s)
            "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns);";
 }
 
-static const char *fuse_fix(int error)
-{
-    if (error == EACCES || error == EPERM)
-        return "allow this user or container to use it";
-    return "load the kernel's module fuse, or give the container that device";
-}
-
-/* Why there is no mount, in @text; false: nothing is in its way. */
+/* Why there is no mount and what to do, in @text; false: nothing is in its way. */
 static bool no_mount_text(const Surroundings *s, char *text, size_t cap)
 {
-    if (s->fuse_error != 0)
-        (void)snprintf(text, cap, "/dev/fuse: %s", strerror(s->fuse_error));
-    else if (s->namespace_error != 0)
-        (void)snprintf(text, cap, "no namespace: %s", strerror(s->namespace_error));
-    else
+    char device[200];
+    if (s->fuse_error != 0) {
+        refused_device_text(s->fuse_error, device, sizeof device);
+        (void)snprintf(text, cap, "%s; or, outside, show the directory by `" MOUNT_INSTEAD "`",
+                       device);
+    } else if (s->namespace_error != 0) {
+        (void)snprintf(text, cap, "no namespace: %s: %s use `" MOUNT_INSTEAD "` instead",
+                       strerror(s->namespace_error), namespace_fix(s));
+    } else {
         return false;
+    }
     return true;
 }
 
@@ -104,7 +103,7 @@ static void neither_text(const Executable *e, const Surroundings *s, char *text,
 
 static bool mount_obstacle(const Executable *e, const Surroundings *s, char *text, size_t cap)
 {
-    char why[200], neither[PATH_MAX + 200];
+    char why[500], neither[PATH_MAX + 200];
     const char *right =
         verdict_mount_way(s->how, s->uid) == WAY_USER_NAMESPACE ? right_of(e, s) : NULL;
     if (right) {
@@ -117,11 +116,7 @@ static bool mount_obstacle(const Executable *e, const Surroundings *s, char *tex
     }
     neither_text(e, s, neither, sizeof neither);
     if (no_mount_text(s, why, sizeof why))
-        (void)snprintf(
-            text, cap,
-            s->fuse_error != 0 ? "%s: %s; or, outside, show the directory by `" MOUNT_INSTEAD "`%s"
-                               : "%s: %s use `" MOUNT_INSTEAD "` instead%s",
-            why, s->fuse_error != 0 ? fuse_fix(s->fuse_error) : namespace_fix(s), neither);
+        (void)snprintf(text, cap, "%s%s", why, neither);
     else if (s->mount_failed)
         (void)snprintf(text, cap,
                        "the mount does not start, for the reason above: remove that, or run the "

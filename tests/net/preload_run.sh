@@ -192,6 +192,9 @@ falls_back() {
 
 by=(env BARE="$work/dev" unshare --mount "$work/bare")
 falls_back '/dev/fuse: No such file' namespace
+"${by[@]}" "$bin_dodo" run --how mount --dir "$work/data" true 2>"$work/said" || true
+[ "$(cat "$work/said")" = "dodo mount: $work/data: /dev/fuse: No such file or directory: load the kernel's module fuse, or give the container that device" ] ||
+  fail "what it says without /dev/fuse: $(cat "$work/said")"
 told "no /dev/fuse: the library does it"
 if [ -w /dev/fuse ]; then
   by=(setpriv --bounding-set -sys_admin)
