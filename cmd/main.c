@@ -10,7 +10,7 @@ static int run(CmdOptions *o)
 {
     char error[CONFIG_ERROR_MAX] = "";
     log_init(cmd_program.name, o->common.log_level);
-    if (start_as_user(&o->common, error) < 0)
+    if (start_descriptors(START_DESCRIPTORS, error) < 0 || start_as_user(&o->common, error) < 0)
         return start_failed(&cmd_program, EXIT_START, error);
     LeaseCommand lease = {.fd = -1};
     if (o->lease && lease_command_open(&lease, o->lease, LEASE_STILL_NS, error) < 0)

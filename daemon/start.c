@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/notify.h"
+#include "base/num.h"
 #include "base/parse.h"
 #include "base/printable.h"
 #include "daemon/log.h"
@@ -158,6 +159,22 @@ void start_ready(const char *format, ...)
 void start_stopping(void)
 {
     notify(notifier, "STOPPING=1", 0);
+}
+
+int start_descriptors(unsigned wanted, char error[CONFIG_ERROR_MAX])
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
+        return 0;
+    limit.rlim_cur = min_u64(limit.rlim_max, wanted);
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* up to the hard limit it is always allowed */
+    if (limit.rlim_cur == wanted)
+        return 0;
+    (void)snprintf(error, CONFIG_ERROR_MAX,
+                   "it may have only %" PRIuMAX " files open, and needs %u: raise ulimit -n "
+                   "(LimitNOFILE=)",
+                   (uintmax_t)limit.rlim_cur, wanted);
+    return -EMFILE;
 }
 
 void start_forbid_dumps(void)

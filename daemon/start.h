@@ -77,6 +77,12 @@ void start_log_reload(const ConfigChanges *changes, const char *more);
 void start_log_not_reloaded(const char *error);
 /* A text among the options in effect is now what was read; the options read lose it. */
 void start_take_text(char **field, char **read);
+/* So many descriptors are enough for cmd, for rmd, and for an imd of up to 4 data threads, with all
+ * connections of the page of metrics; each further data thread has its own. */
+enum { START_DESCRIPTORS = 64, START_DESCRIPTORS_OF_A_THREAD = 4 };
+/* That so many descriptors may be open: raises our limit up to @wanted, if it is lower. Without
+ * them libevent and GLib end the process, and not by our words. 0, -EMFILE. */
+int start_descriptors(unsigned wanted, char error[CONFIG_ERROR_MAX]);
 /* No core file holds what this process does, and no other process of the user may look into it.
  * Allowed again when keys and data are gone. */
 void start_forbid_dumps(void);

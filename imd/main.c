@@ -8,11 +8,17 @@
 #include "imd/priority.h"
 #include "imd/shell.h"
 
+static unsigned descriptors(const ImdOptions *o)
+{
+    const unsigned more = o->threads > 4 ? (unsigned)o->threads - 4 : 0;
+    return START_DESCRIPTORS + more * START_DESCRIPTORS_OF_A_THREAD;
+}
+
 static int run(ImdOptions *o)
 {
     char error[CONFIG_ERROR_MAX] = "";
     log_init(imd_program.name, o->common.log_level);
-    if (start_as_user(&o->common, error) < 0)
+    if (start_descriptors(descriptors(o), error) < 0 || start_as_user(&o->common, error) < 0)
         return start_failed(&imd_program, EXIT_START, error);
     if (o->owner_fd != UINT64_MAX)
         priority_open((int)o->nice, os_now_ns());

@@ -37,6 +37,8 @@ static int run(RmdOptions *o)
 {
     char error[CONFIG_ERROR_MAX] = "";
     log_init(rmd_program.name, o->common.log_level);
+    if (start_descriptors(START_DESCRIPTORS, error) < 0)
+        return start_failed(&rmd_program, EXIT_START, error);
     if (!o->check && !o->explain)
         return serve(o);
     int res = o->check ? rmd_check(o, error) : rmd_explain(o, error);

@@ -7,7 +7,7 @@ export XDG_STATE_HOME=$work/state XDG_RUNTIME_DIR=$work # what the library keeps
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 unset DODO_MANAGER DODO_KEY DODO_INSECURE DODO_LOG
-cmd=$DODO_BUILD/cmd/cmd imd=$DODO_BUILD/imd/imd dodo=$DODO_BUILD/tools/dodo
+cmd=$DODO_BUILD/cmd/cmd imd=$DODO_BUILD/imd/imd rmd=$DODO_BUILD/rmd/rmd dodo=$DODO_BUILD/tools/dodo
 : >empty.conf
 export DODO_CONFIG=$work/empty.conf
 
@@ -65,6 +65,11 @@ refused 1 "name the one address" "$cmd" --listen 0.0.0.0:0
 refused 1 "no answer can come from it" "$cmd" --listen 224.0.0.1 --key key
 refused 1 "no answer can come from it" "$imd" --manager 10.0.0.1 --listen 255.255.255.255 --pool 1M
 refused 1 "more than this host has" "$imd" "${here[@]}" --pool 200T
+few="it may have only 12 files open, and needs"
+refused 1 "$few 64: raise ulimit -n" prlimit --nofile=12:12 "$imd" "${here[@]}" --pool 1M
+refused 1 "$few 304: raise ulimit -n" prlimit --nofile=12:12 "$imd" "${here[@]}" --pool 1M --threads 64
+refused 1 "$few 64: raise ulimit -n" prlimit --nofile=12:12 "$cmd" --listen 127.0.0.1:0
+refused 1 "$few 64: raise ulimit -n" prlimit --nofile=12:12 "$rmd" "${here[@]}"
 refused 1 'unknown key "pol"' "$imd" "${here[@]}" --pool 1M --config unknown.conf
 refused 1 "log_level" "$imd" "${here[@]}" --pool 1M --config value.conf
 refused 1 'expected "key = value"' "$cmd" --listen 127.0.0.1:0 --config syntax.conf

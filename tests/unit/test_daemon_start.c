@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -63,6 +64,42 @@ CASE(failure__is_one_printable_line)
     assert_int_equal(stderr_lines_of(&text, "prog: /a?b?[31m: is bad\n", &all), 1);
     assert_int_equal(all, 1);
 }
+
+/* ---- descriptors ------------------------------------------------------------------------------
+ */
+
+static rlim_t descriptors_limit(void)
+{
+    struct rlimit limit = {0, 0};
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur;
+}
+
+/* It becomes as high as it may, and is not lowered. */
+static int raise_descriptors(void)
+{
+    const struct rlimit low = {12, 40};
+    char error[CONFIG_ERROR_MAX] = "";
+    if (setrlimit(RLIMIT_NOFILE, &low) < 0 || start_descriptors(10, error) != 0 ||
+        descriptors_limit() != 12)
+        return 1;
+    if (start_descriptors(40, error) != 0 || *error || descriptors_limit() != 40)
+        return 2;
+    if (start_descriptors(41, error) != -EMFILE)
+        return 3;
+    return strcmp(error, "it may have only 40 files open, and needs 41: raise ulimit -n "
+                         "(LimitNOFILE=)") == 0
+               ? 0
+               : 4;
+}
+
+CASE(descriptors__are_as_many_as_it_needs)
+{
+    assert_int_equal(in_a_child(raise_descriptors), 0);
+}
+
+/* ---- who it is ---------------------------------------------------------------------------------
+ */
 
 CASE(identity__without_a_key_only_loopback)
 {

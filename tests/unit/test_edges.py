@@ -347,7 +347,7 @@ class Edges(Case):
             self.lose_output([rmd, '--config', '/dev/null', option])
 
     def test_descriptors_are_used_up(self):
-        """Not memory: that is what rmd says."""
+        """It says which limit to raise."""
         conf = os.path.join(self.work, 'conf')
         with open(conf, 'w', encoding='utf-8') as file:
             file.write('[rmd]\nbus = none\ninput = none\nutmp = none\n')
@@ -358,7 +358,7 @@ class Edges(Case):
             options = os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'
             o = Outcome([word.encode() for word in words], {**self.environment, 'ASAN_OPTIONS': options})
             self.assertEqual(o.status, 1, o)
-            self.assertIn('Too many open files', o.last_line(), o)
+            self.assertIn('it may have only %d files open, and needs 64: raise ulimit -n' % limit, o.last_line(), o)
 
     def lose_output(self, words, status=1):
         with open('/dev/full', 'wb') as full:
