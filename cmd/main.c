@@ -30,6 +30,7 @@ int main(int argc, char **argv)
     CmdOptions options;
     int status;
     os_keep_standard();
+    start_ignore_full_files();
     cmd_options_init(&options);
     enum ConfigOutcome outcome = config_load(&cmd_program, &argc, &argv, &options, error);
     if (outcome == CONFIG_OK && cmd_options_check(&options, error) != 0)

@@ -38,7 +38,7 @@ static int open_core(Cmd *cmd, const Id128 *instance, char *error)
     Env env = os_env();
     if (o->common.log_level >= LOG_LEVEL_DEBUG)
         env.trace = trace;
-    cmd->loop = loop_new(&cmd_loop_ops, cmd); /* ignores signals: before anything is logged */
+    cmd->loop = loop_new(&cmd_loop_ops, cmd); /* ignores SIGPIPE: before anything is logged */
     cmd->manager = manager_new(&config, &env, &sink, instance, os_now_ns());
     if (cmd->manager && cmd->loop && cmd_network_watch(cmd) == 0 && cmd_lease_watch(cmd) == 0)
         return cmd_open_pages(cmd, error);

@@ -101,8 +101,8 @@ static int loop_init(Loop *l)
         if (!l->signals[i] || event_add(l->signals[i], NULL) != 0)
             return -ENOMEM;
     }
-    /* A log that nobody reads any more, or that is as long as a file may be, ends no daemon. */
-    return signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGXFSZ, SIG_IGN) == SIG_ERR ? -errno : 0;
+    /* A log that nobody reads any more ends no daemon. */
+    return signal(SIGPIPE, SIG_IGN) == SIG_ERR ? -errno : 0;
 }
 
 Loop *loop_new(const LoopOps *ops, void *ctx)

@@ -15,7 +15,7 @@ typedef struct LoopOps {
     void (*reload)(void *ctx);               /* SIGHUP came; NULL: it is ignored */
 } LoopOps;
 
-/* NULL: no memory or descriptors. Ignores SIGPIPE and SIGXFSZ. */
+/* NULL: no memory or descriptors. Ignores SIGPIPE. */
 Loop *loop_new(const LoopOps *ops, void *ctx);
 Loop *loop_free(Loop *l); /* NULL is fine; returns NULL */
 /* For what has events of its own. They change no deadline of the cores. */

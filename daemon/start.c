@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <inttypes.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,6 +160,11 @@ void start_ready(const char *format, ...)
 void start_stopping(void)
 {
     notify(notifier, "STOPPING=1", 0);
+}
+
+void start_ignore_full_files(void)
+{
+    (void)signal(SIGXFSZ, SIG_IGN);
 }
 
 int start_descriptors(unsigned wanted, char error[CONFIG_ERROR_MAX])

@@ -77,6 +77,9 @@ void start_log_reload(const ConfigChanges *changes, const char *more);
 void start_log_not_reloaded(const char *error);
 /* A text among the options in effect is now what was read; the options read lose it. */
 void start_take_text(char **field, char **read);
+/* First thing in a daemon's main(): what it cannot write to a file of full length is lost, and ends
+ * nothing. Who execs another program gives it the default back. */
+void start_ignore_full_files(void);
 /* So many descriptors are enough for cmd, for rmd, and for an imd of up to 4 data threads, with all
  * connections of the page of metrics; each further data thread has its own. */
 enum { START_DESCRIPTORS = 64, START_DESCRIPTORS_OF_A_THREAD = 4 };

@@ -39,6 +39,7 @@ int main(int argc, char **argv)
     ImdOptions options;
     int status;
     os_keep_standard();
+    start_ignore_full_files();
     imd_options_init(&options);
     enum ConfigOutcome outcome = config_load(&imd_program, &argc, &argv, &options, error);
     if (outcome == CONFIG_OK && imd_options_check(&options, error) != 0)

@@ -51,6 +51,7 @@ int main(int argc, char **argv)
     RmdOptions options;
     int status;
     os_keep_standard();
+    start_ignore_full_files();
     rmd_options_init(&options);
     enum ConfigOutcome outcome = config_load(&rmd_program, &argc, &argv, &options, error);
     if (outcome == CONFIG_OK && rmd_options_check(&options, error) != 0)

@@ -98,5 +98,32 @@ read -r -t 150 line <ready || line=
 address=$(grep -oE '127\.0\.0\.1:[0-9]+' <<<"$line")
 refused 1 "in use" "$cmd" --listen "$address"
 
+# A log that is as long as a file may be: it ends with its own status, and warnings before its loop do not end it.
+kill "$running"
+wait "$running" || true
+full=(prlimit --fsize=0)
+# status_is STATUS COMMAND...
+status_is() {
+  local status=$1 got=0
+  shift
+  "${full[@]}" "$@" 2>err </dev/null >/dev/null || got=$?
+  if [ "$got" -ne "$status" ]; then
+    echo "FAILED: with a full log, ${*##*/}: status $got, expected $status"
+    failures=$((failures + 1))
+  fi
+}
+for daemon in "$cmd" "$imd" "$rmd"; do
+  status_is 2 "$daemon" --nonsense
+  status_is 1 "$daemon" "${here[@]: -2}" --config nofile.conf
+done
+status_is 2 "$DODO_BUILD/usocket/helper/dodo-socket" --nonsense
+"${full[@]}" "$cmd" --listen 192.0.2.1:0 --insecure >ready 2>cmd.log </dev/null &
+running=$!
+read -r -t 150 line <ready || line=
+if [[ $line != "cmd ready: "* ]]; then
+  echo "FAILED: a warning to a full log ends cmd at its start"
+  failures=$((failures + 1))
+fi
+
 [ "$failures" -eq 0 ] && echo "all refused as they should be"
 exit $((failures > 0))

@@ -163,6 +163,29 @@ TEST(test_gives_way_to_everybody)
     run(&least_options, least);
 }
 
+/* A daemon ignores signals that other programs rely on. */
+static void signalled(Child *c, Ends *e)
+{
+    TmpDir dir;
+    tmpdir_make(&dir);
+    assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR && signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+    run_script(c, &dir, "#!/bin/sh\nulimit -c 0\nkill -XFSZ $$\n");
+    cycle(c, e);
+    assert_string_equal(e->how, "signal 25");
+    run_script(c, &dir, "#!/bin/sh\nkill -PIPE $$\n");
+    cycle(c, e);
+    assert_string_equal(e->how, "signal 13");
+    (void)signal(SIGXFSZ, SIG_DFL);
+    (void)signal(SIGPIPE, SIG_DFL);
+    tmpdir_remove(&dir);
+}
+
+TEST(test_signals_are_as_usual)
+{
+    RmdOptions o;
+    run(&o, signalled);
+}
+
 /* imd has no business with the groups that rmd looks at the console with, nor with the service
  * manager, nor can it become more than it is. Groups are root's to drop. */
 static const char modest_program[] =

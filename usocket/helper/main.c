@@ -277,6 +277,7 @@ int main(int argc, char **argv)
 {
     Options o = {.group = program, .level = LOG_LEVEL_INFO};
     os_keep_standard();
+    (void)signal(SIGXFSZ, SIG_IGN); /* of a log that is as long as a file may be */
     int status = parse_options(argc, argv, &o);
     if (status != 0 || o.done)
         return status;
