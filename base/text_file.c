@@ -11,12 +11,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/hidden.h"
 #include "base/lines.h"
 #include "base/os.h"
 #include "base/printable.h"
-
-enum { SECRET_DIGITS = 64 };
-static const char HEX_DIGITS[] = "0123456789abcdefABCDEF";
 
 void text_file_wipe(TextFile *t)
 {
@@ -110,21 +108,14 @@ static int read_all(const char *path, int fd, TextFile *ret, char *error, size_t
     return say(path, -EFBIG, error, error_cap, what);
 }
 
-/* As keys and tokens are written. */
-static bool is_secret(const char *path)
-{
-    return strlen(path) == SECRET_DIGITS && strspn(path, HEX_DIGITS) == SECRET_DIGITS;
-}
-
 int text_file_read(const char *path, TextFileCheck check, TextFile *ret, char *error,
                    size_t error_cap)
 {
     OS_DESCRIPTORS_BUSY;
-    if (is_secret(path)) { /* what is said of a file names it, and goes to logs */
+    if (hidden_is(path)) {
         (void)snprintf(error, error_cap,
-                       "a secret of %d digits stands where the name of its file belongs; write it "
-                       "to a file that others cannot read, and name that",
-                       SECRET_DIGITS);
+                       "a secret stands where the name of its file belongs; write it to a file "
+                       "that others cannot read, and name that");
         return -EINVAL;
     }
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hidden.h"
 #include "base/places.h"
 #include "base/printable.h"
 
@@ -116,6 +117,8 @@ static int parse_value(const ConfKey *k, ConfValue *v)
     int64_t types[CONF_TYPES_MAX];
     switch ((enum ConfigKind)k->kind) {
     case CONFIG_TEXT:
+        if (k->file && hidden_is(v->text))
+            return -EINVAL;
         return *v->text && (k->max == 0 || strlen(v->text) <= k->max) ? 0 : -EINVAL;
     case CONFIG_LIST:
         return v->text[strspn(v->text, " \t\n")] ? 0 : -EINVAL;
@@ -219,7 +222,12 @@ static void describe(const ConfKey *k, char *buf, size_t cap)
 {
     switch ((enum ConfigKind)k->kind) {
     case CONFIG_TEXT:
-        if (k->max)
+        if (k->file)
+            (void)snprintf(buf, cap,
+                           "the name of a file, of at most %" PRIu64
+                           " characters, and not what is in the file",
+                           k->max);
+        else if (k->max)
             (void)snprintf(buf, cap, "a text of at most %" PRIu64 " characters", k->max);
         else
             (void)snprintf(buf, cap, "a text");
@@ -262,10 +270,11 @@ static void describe(const ConfKey *k, char *buf, size_t cap)
 
 int conf_refuse(const ConfKey *k, const char *what, char *error, size_t cap)
 {
-    char wanted[160], given[SHOWN_MAX];
+    char wanted[160], given[SHOWN_MAX], copy[2 * SHOWN_MAX];
     describe(k, wanted, sizeof wanted);
     const bool or_word = (k->kind == CONFIG_SIZE || k->kind == CONFIG_TIME) && k->words;
-    (void)snprintf(error, cap, "%s: expected %s%s%s", printable_short(what, given, sizeof given),
+    (void)snprintf(error, cap, "%s: expected %s%s%s",
+                   printable_short(hidden_copy(what, copy, sizeof copy), given, sizeof given),
                    or_word   ? k->words
                    : k->zero ? "0"
                              : "",

@@ -45,6 +45,7 @@ typedef struct ConfKey {
     const char *env; /* the variable that beats the file, or NULL */
     uint8_t kind;    /* enum ConfigKind */
     uint8_t readers; /* of enum ConfReader */
+    bool file;       /* of CONFIG_TEXT: the name of a file; what looks like a secret is none */
     bool zero;       /* 0 is fine too, though less than @min: it means "none" */
     bool preset;     /* a key that is not set has the default below */
     uint64_t min, max;
@@ -75,7 +76,8 @@ typedef struct ConfValue {
 int conf_parse(const ConfKey *k, const char *text, ConfValue *ret);
 /* The default of a key that has one: 0; -ENOENT. */
 int conf_default(const ConfKey *k, ConfValue *ret);
-/* "WHAT: expected ...", for a value that conf_parse() refused. -EINVAL. */
+/* "WHAT: expected ...", for a value that conf_parse() refused; a secret in it is not shown.
+ * -EINVAL. */
 int conf_refuse(const ConfKey *k, const char *what, char *error, size_t cap);
 /* "0x65735546, 6969": how many numbers; -EINVAL: no such list, or more than CONF_TYPES_MAX. */
 enum { CONF_TYPES_MAX = 16 };

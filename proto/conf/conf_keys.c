@@ -13,6 +13,7 @@
 #define TIB (1ull << 40)
 
 #define TEXT(most) CONFIG_TEXT, .max = (most)
+#define FILE_NAME CONFIG_TEXT, .max = 4095, .file = true
 #define BOOL(def) CONFIG_BOOL, .preset = true, .count = (def)
 #define ADDRESS(port) CONFIG_ADDR, .min = (port)
 #define LISTEN(port) CONFIG_LISTEN, .min = (port)
@@ -29,7 +30,7 @@ const ConfKey conf_keys[] = {
 #define KEY(key, variable, who, ...) \
     {.group = "dodo", .name = (key), .env = (variable), .readers = (who), .kind = __VA_ARGS__}
     KEY("manager", "DODO_MANAGER", ALL | CONF_MANAGE, PLACES(DEFAULT_CMD_PORT)),
-    KEY("key", "DODO_KEY", ALL, TEXT(4095)),
+    KEY("key", "DODO_KEY", ALL, FILE_NAME),
     KEY("cluster", "DODO_CLUSTER", ALL, TEXT(0), .preset = true, .text = DEFAULT_CLUSTER),
     KEY("insecure", "DODO_INSECURE", ALL, BOOL(false)),
     KEY("transport", "DODO_TRANSPORT", CONF_IMD | CONF_CLIENT, CONFIG_CHOICE, .words = "udp|raw", .preset = true,
@@ -101,7 +102,7 @@ const ConfKey conf_keys[] = {
     KEY("rate_bytes", SIZE(256 * KIB, TIB, DEFAULT_IMD_RATE_BYTES), .zero = true),
     KEY("rate_packets", COUNT(100, 1 << 30, DEFAULT_IMD_RATE_PACKETS), .zero = true),
     KEY("metrics", ADDRESS(DEFAULT_IMD_METRICS_PORT)),
-    KEY("metrics_token_file", TEXT(4095)),
+    KEY("metrics_token_file", FILE_NAME),
 #undef KEY
 
 #define KEY(key, ...) {.group = "rmd", .name = (key), .readers = CONF_RMD, .kind = __VA_ARGS__}
@@ -133,8 +134,8 @@ const ConfKey conf_keys[] = {
     KEY("cgroup", TEXT(0)),
     KEY("cpu_percent", CONFIG_COUNT, .min = 1, .max = 100000),
     KEY("metrics", ADDRESS(DEFAULT_RMD_METRICS_PORT)),
-    KEY("metrics_token_file", TEXT(4095)),
-    KEY("owner_file", TEXT(4095)),
+    KEY("metrics_token_file", FILE_NAME),
+    KEY("owner_file", FILE_NAME),
 #undef KEY
     {.group = "rmd", .name = "owner_socket", .readers = CONF_RMD | CONF_TOOL, .kind = TEXT(107)},
 
@@ -158,7 +159,7 @@ const ConfKey conf_keys[] = {
     KEY("sessions_max", COUNT(1, 1 << 22, DEFAULT_CMD_SESSIONS_MAX)),
     KEY("receive_buffer", SIZE(64 * KIB, GIB, DEFAULT_CMD_RECEIVE_BYTES)),
     KEY("metrics", ADDRESS(DEFAULT_CMD_METRICS_PORT)),
-    KEY("metrics_token_file", TEXT(4095)),
+    KEY("metrics_token_file", FILE_NAME),
 #undef KEY
 };
 /* clang-format on */

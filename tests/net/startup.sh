@@ -59,6 +59,22 @@ if ! (umask 077 && rm printed && "$dodo" keygen >printed 2>err && [ ! -s err ] &
 fi
 refused 1 "readable by others" "$cmd" --listen 127.0.0.1:0 --key open.key
 refused 1 "64 hexadecimal digits" "$cmd" --listen 127.0.0.1:0 --key bad.key
+secret=$(cat key)
+name="expected the name of a file"
+printf '[dodo]\nkey = %s\n' "$secret" >secret.conf
+for program in "$cmd" "$imd" "$rmd" "$dodo status" "$dodo check" "$dodo config" "$dodo rekey --status" "$dodo run true"; do
+  for place in "--key $secret" "--config secret.conf" "DODO_KEY=$secret"; do
+    variable=() option=()
+    if [[ $place == DODO_* ]]; then variable=("$place"); else read -r -a option <<<"$place"; fi
+    read -r -a words <<<"$program"
+    env "${variable[@]}" "${words[@]:0:2}" "${option[@]}" "${words[@]:2}" >out 2>&1 </dev/null && status=0 || status=$?
+    if [ "$status" -eq 0 ] || ! grep -qF "$name" out || grep -qF "$secret" out; then
+      printf 'FAILED: %s with a key that is no name: status %s\n' "${program##*/} ${place%% *}" "$status"
+      sed "s/$secret/SECRET/; s/^/  /" out
+      failures=$((failures + 1))
+    fi
+  done
+done
 refused 1 "not a loopback address" "$cmd" --listen 192.0.2.1:0
 refused 1 "name the one address" "$cmd" --listen 0.0.0.0:0 --key key
 refused 1 "name the one address" "$cmd" --listen 0.0.0.0:0

@@ -116,7 +116,8 @@ TEST(values__text_has_a_limit)
     text[4096] = '\0';
     assert_int_equal(conf_parse(k, text, &v), -EINVAL);
     (void)conf_refuse(k, "key", error, sizeof error);
-    assert_string_equal(error, "key: expected a text of at most 4095 characters");
+    assert_string_equal(error, "key: expected the name of a file, of at most 4095 characters, and "
+                               "not what is in the file");
 }
 
 /* ---- variables ------------------------------------------------------------------------------- */

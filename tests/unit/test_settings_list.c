@@ -124,6 +124,24 @@ CASE(value__comes_from_the_last_file_that_sets_it)
     assert_non_null(strstr(g_ptr_array_index(l.faults, 1), "/x.conf.d/a.conf:6: [imd] beat"));
 }
 
+/* It is not shown, and the fault says what belongs there. */
+CASE(secret__is_no_name_of_a_file)
+{
+#define SECRET "0123456789abcdef0123456789ABCDEF0123456789abcdef0123456789abcdef"
+    static const char *const set[] = {"DODO_KEY", SECRET};
+    memcpy(environment, set, sizeof set);
+    read_text("[dodo]\nkey = \"" SECRET "\"\n[cmd]\nmetrics_token_file = " SECRET "\n");
+    assert_line("[dodo] key - not set");
+    assert_line("[cmd] metrics_token_file - not set");
+    assert_faults(3, "/x.conf:2: key: expected the name of a file");
+    assert_non_null(
+        strstr(g_ptr_array_index(l.faults, 1), "/x.conf:4: metrics_token_file: expect"));
+    assert_non_null(strstr(g_ptr_array_index(l.faults, 2), "DODO_KEY=(hidden): expected the name"));
+    g_autoptr(GString) out = g_string_new(NULL);
+    settings_list_json(&l, out);
+    assert_null(strstr(out->str, "0123456789"));
+}
+
 /* Each fault is said, and what is right beside it counts. */
 CASE(faults__are_all_listed)
 {
