@@ -134,6 +134,13 @@ static void set_common(struct evhttp_request *r)
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
 }
 
+/* The answer has been written. evhttp leaves what might be a tunnel open: ours is none. */
+static void on_tunnel_answered(struct evhttp_request *r, void *ctx)
+{
+    struct bufferevent *b = evhttp_connection_get_bufferevent(evhttp_request_get_connection(r));
+    (void)shutdown(bufferevent_getfd(b), SHUT_RDWR); /* evhttp sees the end */
+}
+
 /* @text is the body, but of HEAD. */
 static void reply(struct evhttp_request *r, int status, const char *reason, const char *text,
                   size_t len)
@@ -145,6 +152,8 @@ static void reply(struct evhttp_request *r, int status, const char *reason, cons
     set_common(r);
     if (body && evhttp_request_get_command(r) != EVHTTP_REQ_HEAD)
         (void)evbuffer_add(body, text, len);
+    if (evhttp_request_get_command(r) == EVHTTP_REQ_CONNECT)
+        evhttp_request_set_on_complete_cb(r, on_tunnel_answered, NULL);
     evhttp_send_reply(r, status, reason, body);
     if (body)
         evbuffer_free(body);

@@ -169,6 +169,12 @@ class Metrics(Case):
         self.assertEqual(ask(at, path='/metrics?a=b')[0], 200)
         for path in ('/none', '/metrics/', '/metric', '/metrics%20', '//metrics', '/../metrics'):
             self.assertEqual(ask(at, path=path)[0], 404, path)
+        for target in (b'/metrics', b'host.example:443'):  # no tunnel: it ends before one that came earlier and says nothing
+            with socket.create_connection(at, PATIENCE) as silent, socket.create_connection(at, PATIENCE) as s:
+                s.sendall(b'CONNECT %s HTTP/1.1\r\nHost: localhost\r\n\r\n' % target)
+                with s.makefile('rb') as answer:
+                    self.assertIn(b' 405 Method Not Allowed', answer.read())
+                self.assertEqual(select.select([silent], [], [], 0)[0], [])
         for method in ('POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH'):
             status, headers, _ = ask(at, method)
             self.assertEqual((status, headers['Allow']), (405, 'GET, HEAD'), method)
