@@ -31,6 +31,8 @@ int main(int argc, char **argv)
     int status;
     os_keep_standard();
     start_ignore_full_files();
+    if (start_stack(error) < 0)
+        return start_failed(&cmd_program, EXIT_START, error);
     cmd_options_init(&options);
     enum ConfigOutcome outcome = config_load(&cmd_program, &argc, &argv, &options, error);
     if (outcome == CONFIG_OK && cmd_options_check(&options, error) != 0)

@@ -167,6 +167,18 @@ void start_ignore_full_files(void)
     (void)signal(SIGXFSZ, SIG_IGN);
 }
 
+int start_stack(char error[CONFIG_ERROR_MAX])
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur / 1024 >= START_STACK_KIB)
+        return 0;
+    (void)snprintf(error, CONFIG_ERROR_MAX,
+                   "its stack may have only %" PRIuMAX " KiB, and needs %d: raise ulimit -s "
+                   "(LimitSTACK=)",
+                   (uintmax_t)(limit.rlim_cur / 1024), START_STACK_KIB);
+    return -ENOMEM;
+}
+
 int start_descriptors(unsigned wanted, char error[CONFIG_ERROR_MAX])
 {
     struct rlimit limit;

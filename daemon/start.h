@@ -80,6 +80,10 @@ void start_take_text(char **field, char **read);
 /* First thing in a daemon's main(): what it cannot write to a file of full length is lost, and ends
  * nothing. Who execs another program gives it the default back. */
 void start_ignore_full_files(void);
+/* That there is room enough on the stacks, of threads, too: reading the options takes some already.
+ * 0, -ENOMEM. */
+enum { START_STACK_KIB = 256 };
+int start_stack(char error[CONFIG_ERROR_MAX]);
 /* So many descriptors are enough for cmd, for rmd, and for an imd of up to 4 data threads, with all
  * connections of the page of metrics; each further data thread has its own. */
 enum { START_DESCRIPTORS = 64, START_DESCRIPTORS_OF_A_THREAD = 4 };

@@ -52,6 +52,8 @@ int main(int argc, char **argv)
     int status;
     os_keep_standard();
     start_ignore_full_files();
+    if (start_stack(error) < 0)
+        return start_failed(&rmd_program, EXIT_START, error);
     rmd_options_init(&options);
     enum ConfigOutcome outcome = config_load(&rmd_program, &argc, &argv, &options, error);
     if (outcome == CONFIG_OK && rmd_options_check(&options, error) != 0)

@@ -86,6 +86,9 @@ refused 1 "$few 64: raise ulimit -n" prlimit --nofile=12:12 "$imd" "${here[@]}" 
 refused 1 "$few 304: raise ulimit -n" prlimit --nofile=12:12 "$imd" "${here[@]}" --pool 1M --threads 64
 refused 1 "$few 64: raise ulimit -n" prlimit --nofile=12:12 "$cmd" --listen 127.0.0.1:0
 refused 1 "$few 64: raise ulimit -n" prlimit --nofile=12:12 "$rmd" "${here[@]}"
+for daemon in "$cmd" "$imd" "$rmd"; do
+  refused 1 "its stack may have only 100 KiB, and needs 256: raise ulimit -s" prlimit --stack=102400 "$daemon" "${here[@]: -2}"
+done
 refused 1 'unknown key "pol"' "$imd" "${here[@]}" --pool 1M --config unknown.conf
 refused 1 "log_level" "$imd" "${here[@]}" --pool 1M --config value.conf
 refused 1 'expected "key = value"' "$cmd" --listen 127.0.0.1:0 --config syntax.conf
