@@ -11,6 +11,7 @@
 #include "libdodo/gate.h"
 #include "libdodo/queue.h"
 #include "libdodo/runtime_private.h"
+#include "libdodo/share_map.h"
 
 enum { EXIT_DEADLINE_MS = 250 }; /* a program's exit waits for anything no longer than this */
 
@@ -95,6 +96,7 @@ static void runtime_end(Runtime *rt)
     client_stop(rt->client, os_now_ns());
     gate_open();
     struct timespec until = exit_deadline();
+    share_map_exit(&until);
     if (rt->serving)
         (void)pthread_timedjoin_np(rt->thread, NULL, &until);
 }

@@ -57,6 +57,7 @@ static unsigned joined_count;
 static uint64_t joined_bytes, limit_bytes = UINT64_MAX;
 static uint8_t cluster[DIGEST_BYTES];
 static bool cluster_known;
+static bool ended; /* the process is in exit() */
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
@@ -306,7 +307,7 @@ static void join(ShareAsk *ask)
             (void)usleep(TRY_US);
             (void)pthread_mutex_lock(&lock);
         }
-        over = join_try(dir, name, ask);
+        over = ended || join_try(dir, name, ask);
     }
     (void)pthread_mutex_unlock(&lock);
 }
@@ -354,7 +355,8 @@ void share_map_end(Share *share)
     list_remove(&j->link);
     joined_count--;
     joined_bytes -= j->bytes;
-    atomic_fetch_sub(&share->map->present, 1);
+    if (!ended)
+        atomic_fetch_sub(&share->map->present, 1);
     (void)munmap(share->map, j->bytes); /* with the last mapping the kernel drops the locks */
     if (j->held)
         (void)munmap(j->held, HELD_BYTES);
@@ -364,6 +366,34 @@ void share_map_end(Share *share)
         remove_unused(NULL, dir, j->file);
     (void)pthread_mutex_unlock(&lock);
     free(j);
+}
+
+/* ---- exit ----------------------------------------------------------------------------------- */
+
+/* Under the lock. Its name may be another file's by now. */
+static void remove_own(int dir, const Joined *j)
+{
+    struct stat st;
+    if (fstatat(dir, j->file, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == j->device &&
+        st.st_ino == j->inode)
+        (void)unlinkat(dir, j->file, 0);
+}
+
+/* Other threads may still use the maps: those stay mapped, and the locks stay with them. Who joins
+ * just before the file goes has a map of its own, which is right, too. */
+void share_map_exit(const struct timespec *until)
+{
+    if (pthread_mutex_timedlock(&lock, until) != 0)
+        return; /* the next process of this user removes what is left */
+    OS_DESCRIPTORS_BUSY;
+    CLEANUP_CLOSE int dir = list_empty(&all) ? -1 : share_dir_open();
+    LIST_FOREACH(node, &all) {
+        const Joined *j = CONTAINER_OF(node, Joined, link);
+        if (!ended && atomic_fetch_sub(&j->share.map->present, 1) == 1 && dir >= 0)
+            remove_own(dir, j);
+    }
+    ended = true;
+    (void)pthread_mutex_unlock(&lock);
 }
 
 /* ---- fork ----------------------------------------------------------------------------------- */
@@ -385,4 +415,5 @@ void share_map_abandon_all(void)
     list_init(&all);
     joined_count = 0;
     joined_bytes = 0;
+    ended = false;
 }

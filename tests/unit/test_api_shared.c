@@ -164,6 +164,35 @@ CASE(shared__the_first_one_exits_without_closing)
     child_end(&second);
 }
 
+static unsigned map_files(void)
+{
+    unsigned count = 0;
+    char at[512];
+    (void)snprintf(at, sizeof at, "%s/dodo/shared", getenv("XDG_RUNTIME_DIR"));
+    DIR *dir = opendir(at);
+    assert_non_null(dir);
+    for (const struct dirent *e; (e = readdir(dir));)
+        count += e->d_name[0] != '.';
+    (void)closedir(dir);
+    return count;
+}
+
+/* Their memory is not the host's for ever. */
+CASE(shared__no_map_stays_after_the_last_exit)
+{
+    const char leave = 'x';
+    begin_reading(no_refraction);
+    Child readers[2] = {child_new(), child_new()};
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(ask(&readers[i], 'o'), 1);
+    assert_int_equal(map_files(), 1);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(write(readers[i].peer, &leave, 1), 1);
+        child_end(&readers[i]);
+        assert_int_equal(map_files(), i == 0);
+    }
+}
+
 CASE(shared__the_first_one_is_killed)
 {
     begin_reading(no_refraction);

@@ -213,6 +213,41 @@ CASE(share_map__a_process_that_dies_leaves)
     (void)close(ready[1]);
 }
 
+static void exits_in_a_child(void)
+{
+    struct timespec until;
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        share_map_abandon_all();
+        (void)joined(1);
+        (void)joined(2);
+        (void)clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += 60;
+        share_map_exit(&until);
+        ShareAsk late = ask_of(3);
+        share_map_join(&late);
+        _exit(late.share ? 1 : 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* Nobody closes regions before each exit(): what nobody else has goes, and nothing comes then. */
+CASE(share_map__a_process_that_exits_leaves_nothing)
+{
+    char path[8192];
+    exits_in_a_child();
+    assert_int_equal(maps(path, sizeof path), 0);
+    ShareAsk ours = joined(1);
+    exits_in_a_child();
+    assert_int_equal(maps(path, sizeof path), 1);
+    assert_true(ours.opener);
+    assert_int_equal(atomic_load(&ours.share->map->present), 1);
+    share_map_end(ours.share);
+    assert_int_equal(maps(path, sizeof path), 0);
+}
+
 /* The child of a fork has none of it, however it was forked. */
 CASE(share_map__a_child_holds_no_lock)
 {
