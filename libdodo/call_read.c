@@ -237,7 +237,7 @@ static void chunk_sums(const Call *call, unsigned chunk)
         unsigned i = chunk * CHUNK_BLOCKS + (unsigned)__builtin_ctz(filled);
         uint64_t left = call->region->len - (first + i) * WIRE_BLOCK_SIZE;
         size_t len = left < WIRE_BLOCK_SIZE ? left : WIRE_BLOCK_SIZE;
-        st->sums[i] =
+        st->sums.sum[i] =
             call->channel->client->config.block_sum(block_bytes(st, first + i), len, st->read.seed);
     }
 }
@@ -278,7 +278,7 @@ static bool window_compare(Call *call)
             continue;
         enum CheckVerdict v = CHECK_UNKNOWN;
         if (same)
-            v = checks_compare(r, block, st->sums[block - first], st->read.counter);
+            v = checks_compare(r, block, st->sums.sum[block - first], st->read.counter);
         if (v != CHECK_GOOD)
             read_transfer_discard(&st->u.read, block);
         bad |= v == CHECK_BAD;

@@ -92,6 +92,11 @@ size_t write_window_len(const CallState *st, size_t at)
     return (end < stop ? end : stop) - start;
 }
 
+bool write_has_more(const CallState *st)
+{
+    return st->write.remote && st->write.sent + st->user.window < st->user.len;
+}
+
 /* ---- the remote half ------------------------------------------------------------------------ */
 
 static void remote_failed(Call *call, enum Loss loss, uint64_t now_ns)
@@ -142,6 +147,7 @@ static bool window_start(Call *call, enum WriteKind kind, size_t at, const uint8
     RegionAddress address = st->run.address;
     st->write.numbers = count;
     st->user.window = len;
+    st->write.summed = false;
     run_write(call, &host, &address, kind, offset, data, len, number, now_ns);
     return true;
 }
@@ -162,24 +168,39 @@ static bool twin_summed(const Call *call, uint64_t start, uint64_t end)
     return summed;
 }
 
+static void window_sum(Call *call)
+{
+    CallState *st = call->state;
+    block_sums(call->channel->client, call->region->len, st->read.seed,
+               st->user.offset + st->write.sent, st->user.buf + st->write.sent, st->user.window,
+               &st->sums);
+    st->write.summed = true;
+}
+
+/* The checksums are made while the host has the last word. Not where the other remote half may make
+ * them. */
+static void window_is_under_way(Call *call)
+{
+    if (!call->state->write.summed && !call->region->mirror.twin && run_is_sent(call))
+        window_sum(call);
+}
+
 static void window_saw(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
     Region *r = call->region;
     uint64_t start = st->user.offset + st->write.sent, end = start + st->user.window;
-    BlockSums sums;
     if (twin_summed(call, start, end))
-        sums.count = 0;
-    else
-        block_sums(c, r->len, st->read.seed, start, st->user.buf + st->write.sent, st->user.window,
-                   &sums);
+        st->sums.count = 0;
+    else if (!st->write.summed)
+        window_sum(call);
     client_lock(c);
     Region *twin = mirror_other(r);
     if (twin && twin->blocks.seed == st->read.seed)
-        checks_written(twin, &sums); /* the write is on record for it, too */
+        checks_written(twin, &st->sums); /* the write is on record for it, too */
     if (r->active && region_address_equal(&r->address, &st->run.address)) {
-        checks_written(r, &sums);
+        checks_written(r, &st->sums);
         mirror_heard(c, r, now_ns);
         for (uint64_t b = block_of(start); b <= block_of(end - 1); b++)
             if (b * WIRE_BLOCK_SIZE >= start && ((b + 1) * WIRE_BLOCK_SIZE <= end || end == r->len))
@@ -205,8 +226,10 @@ static void remote_step(Call *call, uint64_t now_ns)
                 return;
         }
         enum RunResult result = run_step(call, now_ns);
-        if (result == RUN_RUNNING)
+        if (result == RUN_RUNNING) {
+            window_is_under_way(call);
             return;
+        }
         if (result != RUN_DONE) {
             remote_result(call, result, now_ns);
             return;

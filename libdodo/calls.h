@@ -3,6 +3,7 @@
 #ifndef DODO_LIBDODO_CALLS_H
 #define DODO_LIBDODO_CALLS_H
 
+#include "libdodo/checks.h"
 #include "libdodo/fills.h"
 #include "libdodo/run.h"
 
@@ -51,6 +52,7 @@ typedef struct CallWrite {
     size_t void_at;   /* start of the window being voided */
     unsigned numbers; /* taken for the window */
     unsigned edge;    /* of the first and last block, the next to be looked at */
+    bool summed;      /* CallState.sums are the window's */
 } CallWrite;
 
 typedef struct CallOpen {
@@ -103,8 +105,9 @@ typedef struct CallState {
     /* What follows is not cleared for each call. */
     uint64_t next_ask; /* of the lane: outlives the call */
     Call piece;        /* the storage of a call that is a piece */
-    /* Of a read: checksums of the filled blocks of what has come, from the first block on. */
-    uint32_t sums[TRANSFER_BLOCKS_MAX];
+    /* Of a read: checksums of the filled blocks of what has come, from the first block on. Of a
+     * write: those of the window. */
+    BlockSums sums;
     /* The machine under way; it initializes itself. */
     union {
         Request request;
@@ -162,6 +165,8 @@ void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, s
 /* Of a write, or of what is unfilled as by one: how long the window is that begins @at bytes after
  * its start. */
 size_t write_window_len(const CallState *st, size_t at);
+/* Of a write: windows are left behind the one under way. */
+bool write_has_more(const CallState *st);
 /* The window's numbers are over; those of an address that we no longer have do not count. */
 void write_numbers_over(Call *call);
 void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);

@@ -292,6 +292,14 @@ uint64_t channel_deadline(Channel *ch)
     return deadline;
 }
 
+bool channel_is_busy(const Channel *ch)
+{
+    for (const Call *call = ch->calls; call; call = call->next)
+        if (call->state && (run_is_busy(call) || write_has_more(call->state)))
+            return true;
+    return false;
+}
+
 bool channel_is_brief(const Channel *ch)
 {
     for (const Call *call = ch->calls; call; call = call->next)

@@ -189,6 +189,9 @@ uint64_t channel_deadline(Channel *ch);
 /* What its calls wait for comes in one piece, if it comes. It is no stream of data, which is best
  * awaited without falling asleep in between. */
 bool channel_is_brief(const Channel *ch);
+/* Its calls have more to send, or data comes: it wants to be served before its hosts' last words.
+ */
+bool channel_is_busy(const Channel *ch);
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 

@@ -103,11 +103,12 @@ static FileJob job_of(const Call *call, enum FileJobKind kind)
                      .kind = kind};
 }
 
+/* The worker costs two changes of threads: it pays where this thread has something else to do. */
 static void write_file(Link *link, Call *call)
 {
     FileJob job = job_of(call, FILE_JOB_WRITE);
     call_file_taken(call);
-    if (job.len > FILE_INLINE_MAX && give_worker(link, call, &job))
+    if (channel_is_busy(link->channel) && give_worker(link, call, &job))
         return;
     gate_leave();
     file_job_do(&job);

@@ -201,8 +201,8 @@ static void heal_sums(const Client *c, CallState *st)
 {
     const FillItem *item = st->read.fill;
     for (size_t at = 0, i = 0; c->config.block_sum && at < item->len; at += WIRE_BLOCK_SIZE, i++)
-        st->sums[i] = c->config.block_sum(item->data + at, min_u64(item->len - at, WIRE_BLOCK_SIZE),
-                                          st->read.seed);
+        st->sums.sum[i] = c->config.block_sum(
+            item->data + at, min_u64(item->len - at, WIRE_BLOCK_SIZE), st->read.seed);
 }
 
 enum HealBlock {
@@ -224,7 +224,7 @@ static enum HealBlock heal_block(Client *c, CallState *st, Region *from, size_t 
     }
     if (!c->config.block_sum || from->carried || !RULE(HEAL_CHECKED))
         return HEAL_PROVEN;
-    enum CheckVerdict v = checks_compare(from, block, st->sums[i], st->read.counter);
+    enum CheckVerdict v = checks_compare(from, block, st->sums.sum[i], st->read.counter);
     *bad |= v == CHECK_BAD;
     return v == CHECK_GOOD ? HEAL_PROVEN : HEAL_LEFT;
 }

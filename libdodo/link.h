@@ -19,7 +19,6 @@ enum {
     LINK_SEND_BYTES = 256,      /* longer ones go by themselves */
     LINK_CALLS = DODO_EACH_MAX, /* that a thread makes at once */
     LINK_SESSIONS_MAX = 256,    /* hosts a link talks to at once */
-    FILE_INLINE_MAX = 56 << 10, /* mwrite: more than the first credit goes to the worker */
 };
 
 typedef struct Link {

@@ -445,6 +445,18 @@ bool run_is_brief(const Call *call)
     return (st->run.kind != RUN_READ && st->run.kind != RUN_WRITE) || st->run.len <= WIRE_CHUNK_MAX;
 }
 
+bool run_is_sent(const Call *call)
+{
+    const CallState *st = call->state;
+    return st->run.kind == RUN_WRITE && st->run.begun && write_transfer_sent(&st->u.write);
+}
+
+bool run_is_busy(const Call *call)
+{
+    const CallState *st = call->state;
+    return st->run.kind == RUN_READ || (st->run.kind == RUN_WRITE && !run_is_sent(call));
+}
+
 /* ---- events --------------------------------------------------------------------------------- */
 
 void run_session_up(Call *call, Session *session, uint64_t now_ns)

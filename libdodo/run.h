@@ -61,6 +61,10 @@ void run_request_heard(struct CallState *st, uint64_t clock_ns);
 bool run_is_held(const Call *call);      /* by want of credit: others' progress lets it go on */
 uint64_t run_deadline(const Call *call); /* on the listening clock */
 bool run_is_brief(const Call *call);     /* one chunk of data at most */
+/* A write of which all has been sent: it is the host's turn. */
+bool run_is_sent(const Call *call);
+/* There is more to send, or data comes. */
+bool run_is_busy(const Call *call);
 void run_session_up(Call *call, Session *session, uint64_t now_ns);
 /* No call is on it afterwards. */
 void runs_session_closed(Channel *ch, Session *session);

@@ -315,6 +315,8 @@ void write_transfer_expire(WriteTransfer *t, uint64_t now_ns);
 uint64_t write_transfer_silent_ns(const WriteTransfer *t, uint64_t now_ns);
 void write_transfer_resend(WriteTransfer *t, uint64_t now_ns);
 bool write_transfer_starved(const WriteTransfer *t);
+/* All of it has been sent once, and nothing is known to be lost: it is the host's turn. */
+bool write_transfer_sent(const WriteTransfer *t);
 bool write_transfer_busy(const WriteTransfer *t, uint64_t now_ns);
 uint16_t write_transfer_chunks(const WriteTransfer *t);
 bool write_transfer_held(const WriteTransfer *t);

@@ -142,6 +142,14 @@ bool write_transfer_busy(const WriteTransfer *t, uint64_t now_ns)
     return now_ns < t->p.clock.busy_until_ns;
 }
 
+bool write_transfer_sent(const WriteTransfer *t)
+{
+    for (uint64_t open = t->p.open; open; open &= open - 1)
+        if (chunk_pending(t, &t->chunks[map_lowest(open)]))
+            return false;
+    return t->p.next_chunk == t->chunks_count;
+}
+
 uint16_t write_transfer_chunks(const WriteTransfer *t)
 {
     return t->p.done_chunks;

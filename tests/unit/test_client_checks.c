@@ -53,6 +53,43 @@ static int set_up_checked(void **state)
 
 #define CASE(name) TEST_WITH(name, set_up_checked, tear_down)
 
+/* The checksums of a write are made while the host has the last word: nothing waits for them. */
+static unsigned sums_made;
+
+static uint32_t counting_sum(const void *bytes, size_t len, uint64_t seed)
+{
+    sums_made++;
+    return blocksum(bytes, len, seed);
+}
+
+static int set_up_counted(void **state)
+{
+    (void)state;
+    set_up_with(FILE_BYTES, counting_sum);
+    return 0;
+}
+
+TEST_WITH(checks__of_a_write_are_made_before_its_answer, set_up_counted, tear_down)
+{
+    static uint8_t data[5 * BLOCK];
+    Call call;
+    int rd = open_at(LEN, 0, 0);
+    memset(data, 0x42, sizeof data);
+    assert_int_equal(write_at(rd, 0, data, sizeof data), sizeof data);
+    settle();
+    sums_made = 0;
+    call_write_start(&call, w.channels[1], rd, 0, data, sizeof data, w.now);
+    channel_step(w.channels[1], w.now);
+    assert_int_equal(call.need, NEED_FILE_WRITE); /* no datagram has come */
+    assert_int_equal(sums_made, 5);
+    assert_int_equal(finish(&call), sizeof data);
+    assert_int_equal(sums_made, 5); /* once each */
+    memset(w.file, 0xEE, 5 * BLOCK);
+    memset(original, 0x42, 5 * BLOCK);
+    assert_reads_remote(rd, 0, 5 * BLOCK);
+    assert_int_equal(sums_made, 10); /* they are what the host must return */
+}
+
 /* Whole blocks are asked for: wherever it begins, a read of small buffers asks for each block once,
  * as a read of one buffer does. */
 CASE(checks__small_buffers_ask_for_each_block_once)

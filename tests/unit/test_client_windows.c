@@ -85,6 +85,82 @@ CASE(windows__all_are_voided_when_the_file_takes_less)
     assert_reads_file(rd, 0, 0, BYTES);
 }
 
+/* ---- what the thread is wanted for ----------------------------------------------------------- */
+
+/* Until the file half is wanted. The hosts have answered nothing of the write yet. */
+static void write_begin(Call *call, int rd, size_t len)
+{
+    call_write_start(call, w.channels[1], rd, 0, data, len, w.now);
+    for (unsigned guard = 0; call->need != NEED_FILE_WRITE; guard++) {
+        assert_true(guard < 100);
+        channel_step(w.channels[1], w.now);
+    }
+}
+
+static void write_finish(Call *call, size_t len)
+{
+    call_file_taken(call);
+    assert_true(len <= w.file_size);
+    memcpy(w.file, data, len);
+    FileResult good = {.count = (ssize_t)len};
+    call_file_done(call, &good, w.now);
+    assert_int_equal(done(call), len);
+}
+
+CASE(busy__not_once_all_has_been_sent)
+{
+    Call call;
+    int rd = open_at(BYTES, 0, 0);
+    memset(data, 0x66, sizeof data);
+    assert_int_equal(write_at(rd, 0, data, 8192), 8192); /* there is a session now */
+    assert_false(channel_is_busy(w.channels[1]));
+    write_begin(&call, rd, 8192);
+    assert_false(channel_is_busy(w.channels[1]));
+    write_finish(&call, 8192);
+    assert_int_equal(close_rd(rd), 0);
+}
+
+/* The first credit is for one chunk. */
+CASE(busy__while_there_is_more_to_send)
+{
+    Call call;
+    int rd = open_at(BYTES, 0, 0);
+    memset(data, 0x66, sizeof data);
+    assert_int_equal(write_at(rd, 0, data, 8192), 8192);
+    write_begin(&call, rd, 10 * WIRE_CHUNK_MAX);
+    assert_true(channel_is_busy(w.channels[1]));
+    write_finish(&call, 10 * WIRE_CHUNK_MAX);
+    assert_int_equal(close_rd(rd), 0);
+}
+
+CASE(busy__while_another_window_is_left)
+{
+    Call call;
+    int rd = write_into_second_window(&call);
+    assert_true(channel_is_busy(w.channels[1]));
+    memcpy(w.file, data, BYTES);
+    FileResult good = {.count = BYTES};
+    call_file_done(&call, &good, w.now);
+    assert_int_equal(done(&call), BYTES);
+    assert_false(channel_is_busy(w.channels[1]));
+    assert_int_equal(close_rd(rd), 0);
+}
+
+/* What comes needs a thread that takes it. */
+CASE(busy__while_data_comes)
+{
+    static uint8_t buf[8192];
+    Call call;
+    int rd = open_at(BYTES, 0, 0);
+    assert_reads_file(rd, 0, 0, 8192);
+    settle();
+    call_read_start(&call, w.channels[1], rd, 0, buf, sizeof buf, w.now);
+    channel_step(w.channels[1], w.now);
+    assert_true(channel_is_busy(w.channels[1]));
+    assert_int_equal(finish(&call), sizeof buf);
+    assert_int_equal(close_rd(rd), 0);
+}
+
 /* ---- extents -------------------------------------------------------------------------------- */
 
 /* Of a long hint a read brings its own megabyte alone; the rest stays announced on both sides. */
