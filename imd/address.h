@@ -4,8 +4,10 @@
 #ifndef DODO_IMD_ADDRESS_H
 #define DODO_IMD_ADDRESS_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "proto/rules.h"
 #include "proto/wire.h"
@@ -14,9 +16,11 @@
  * secret. */
 static inline bool capability_equal(const Id128 *a, const Id128 *b)
 {
-    volatile uint8_t difference = 0;
-    for (unsigned i = 0; i < sizeof a->bytes; i++)
-        difference |= (uint8_t)(a->bytes[i] ^ b->bytes[i]);
+    uint64_t of_a[2], of_b[2];
+    static_assert(sizeof of_a == sizeof a->bytes, "two words are all of it");
+    memcpy(of_a, a->bytes, sizeof of_a);
+    memcpy(of_b, b->bytes, sizeof of_b);
+    const volatile uint64_t difference = (of_a[0] ^ of_b[0]) | (of_a[1] ^ of_b[1]);
     return difference == 0;
 }
 

@@ -276,7 +276,7 @@ static size_t segment_len(const WireWrite *m)
 int wire_write_decode(const uint8_t *p, size_t len, WireWrite *ret)
 {
     Reader r = reader_on(p, len);
-    WireWrite m = {0};
+    WireWrite m;
     in_write_header(&r, &m);
     m.data_len = reader_left(&r);
     m.data = reader_take(&r, m.data_len);

@@ -163,7 +163,7 @@ static void complain(Port *p, uint64_t now_ns)
 
 static void take_datagram(Port *p, const Addr *from, uint8_t *dgram, size_t len, uint64_t now_ns)
 {
-    EndpointInput in = {.session = NULL};
+    EndpointInput in;
     const EndpointCounters *count = endpoint_counters(p->endpoint);
     uint64_t denied = denied_count(count), limited = count->hello_limited;
     switch (endpoint_input(p->endpoint, from, dgram, len, now_ns, &in)) {
