@@ -98,18 +98,16 @@ static void client_pending(Manager *m, CmdClient *c, Session *session, const Wir
     }
 }
 
-/* A CLOSE of a region that a manager which just started may hear of at any moment: it is not
+/* A release of a region that a manager which just started may hear of at any moment: it is not
  * answered yet, and the client asks again. If the reply were "gone", the client would forget the
  * region, and one that it means to keep would be lost. */
-static bool close_comes_early(const Manager *m, const WireRequest *request)
+static bool release_comes_early(const Manager *m, const WireRequest *request)
 {
     OpClose op;
 
-    if (request->op != OP_CLOSE || cmd_silent(m, m->start_ns, m->config.grace_ns) ||
-        wire_close_decode(request->body, request->body_len, &op) != 0)
-        return false;
-    const Host *h = cmd_host_find(m, op.address.epoch);
-    return !h || (!h->listed && !h->leaving && !cmd_region_find(m, h, op.address.region));
+    return request->op == OP_CLOSE &&
+           wire_close_decode(request->body, request->body_len, &op) == 0 &&
+           op.mode == CLOSE_RELEASE && cmd_region_may_come(m, &op.address);
 }
 
 static bool is_client_op(uint16_t op)
@@ -135,7 +133,7 @@ void cmd_client_input(Manager *m, Session *session, const WireRequest *request)
     c->heard_ns = m->now_ns;
     if (!c->session || request->op == OP_ALIVE)
         c->session = session;
-    if (close_comes_early(m, request) || cmd_open_comes_early(m, c, request))
+    if (release_comes_early(m, request) || cmd_open_comes_early(m, c, request))
         return;
     enum RequestFate fate = cmd_admit(m, &c->replies, session, request);
     cmd_opens_forget(m, c, c->replies.seen.lowest);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* CLOSE: the paper's free (4.3), or release for the next run. The client has its reply when the imd
  * has answered, or when there is no imd any more: then a FREE is as good as done, and a release
- * came too late. */
+ * came too late. A FREE of a region that a manager which just started may still hear of is as good
+ * as done, too: nobody claims it when it comes. */
 #include "cmd/manager_private.h"
 
 /* The region, if it is this client's in this opening. */
@@ -13,6 +14,14 @@ static Region *find_own(const Manager *m, const CmdClient *c, const RegionAddres
     if (!r || r->state != REGION_OPENED || r->open.client != c || r->opening != address->opening)
         return NULL;
     return r;
+}
+
+bool cmd_region_may_come(const Manager *m, const RegionAddress *address)
+{
+    if (cmd_silent(m, m->start_ns, m->config.grace_ns))
+        return false;
+    const Host *h = cmd_host_find(m, address->epoch);
+    return !h || (!h->listed && !h->leaving && !cmd_region_find(m, h, address->region));
 }
 
 static uint16_t without_host(uint8_t mode)
@@ -77,7 +86,7 @@ static uint16_t close_begin(Manager *m, CmdClient *c, Session *session, const Wi
         return STATUS_INVALID;
     Region *r = find_own(m, c, &op.address);
     if (!r)
-        return STATUS_GONE;
+        return cmd_region_may_come(m, &op.address) ? without_host(op.mode) : STATUS_GONE;
     if (op.mode == CLOSE_RELEASE && !r->retain)
         return STATUS_INVALID;
     m->stats.closes++;

@@ -524,6 +524,8 @@ void cmd_opens_forget(Manager *m, CmdClient *c, uint64_t below);
 uint64_t cmd_opens_deadline(const Manager *m); /* of those that wait */
 void cmd_opens_expire(Manager *m);
 void cmd_close(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
+/* This manager has just started, and the region's host may still report it. */
+bool cmd_region_may_come(const Manager *m, const RegionAddress *address);
 
 /* ---- reconcile.c ---- */
 /* Whether to ask for a list: the digests differ, and a list could say why. @quiet: nothing is under

@@ -244,6 +244,27 @@ TEST(amnesia__early_close_waits_for_the_list)
     rig_free(rig);
 }
 
+/* Nobody waits for a FREE of what is not known yet: it would hold the client's window of requests.
+ * If its host comes, the region is freed there, as its client claims it no more. */
+TEST(amnesia__early_free_is_answered_at_once)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    open_many(rig, c, 2);
+    const RegionAddress closed = c->open[1], lost = {closed.epoch + 1, closed.region, 1};
+    rig_amnesia(rig);
+    assert_int_equal(client_close(rig, c, &lost, CLOSE_FREE, 0), STATUS_OK);
+    assert_int_equal(client_close(rig, c, &closed, CLOSE_FREE, 0), STATUS_OK);
+    assert_int_equal(imd->count, 2);
+    imd_join(rig, imd);
+    imd_list(rig, imd);
+    rig_live(rig, 6);
+    assert_int_equal(imd->count, 1);
+    assert_non_null(imd_region(imd, c->open[0].region));
+    rig_free(rig);
+}
+
 /* A host that leaves before it has given its list: nothing is kept there, and nobody waits. */
 TEST(amnesia__close_at_a_host_that_leaves)
 {
