@@ -271,7 +271,7 @@ static const uint64_t rule_begins[DODO_RULE_MAX] = {
     [DODO_RULE_SAVE_ENDS] = 120,
     [DODO_RULE_WITHDRAW] = 108,
     [DODO_RULE_MIRROR_LOOK] = 75,
-    [DODO_RULE_LIST_SETTLED] = 29701768070202,
+    [DODO_RULE_LIST_SETTLED] = 29701768112391,
 };
 
 typedef struct RuleResult {
