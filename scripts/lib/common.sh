@@ -105,7 +105,7 @@ need_packages() {
 }
 
 # build_tree DIRECTORY MESON-OPTION...: configures it (again, but where build_configured is set) and builds everything;
-# where build_suites is set, what the tests of these suites need.
+# where build_suites is set, what test-targets says of these suites.
 build_tree() {
   local dir=$1 name=${1#"$top"/}
   shift
