@@ -37,6 +37,11 @@ static uint8_t *content, *buf;
 static int rds[REGIONS];
 
 /* The next message of imd's that starts with @word. */
+static uint64_t patience_end(void)
+{
+    return os_now_ns() + CLUSTER_PATIENCE_MS * NS_PER_MS;
+}
+
 static void hear(const char *word, char text[256])
 {
     for (unsigned i = 0; i < TELLS_MAX; i++) {
@@ -136,8 +141,8 @@ static void open_all(void)
     for (int i = 0; i < REGIONS; i++) {
         rds[i] = dodo_mopen_flags(REGION, fd, (off_t)i * REGION, DODO_FALLBACK);
         assert_true(rds[i] >= 0);
-        for (unsigned looks = 0; !is_remote(rds[i]); looks++)
-            assert_true(looks < TELLS_MAX);
+        for (const uint64_t until = patience_end(); !is_remote(rds[i]);)
+            assert_true(os_now_ns() < until);
     }
 }
 
@@ -214,8 +219,8 @@ static uint64_t remote_bytes(int rd, off_t from, size_t len)
 static bool keeps_what_is_used(int rd, size_t half)
 {
     const uint64_t age_ns = 2 * NS_PER_S;
-    for (unsigned looks = 0; remote_bytes(rd, (off_t)half, half) < half; looks++)
-        assert_true(looks < TELLS_MAX);
+    for (const uint64_t until = patience_end(); remote_bytes(rd, (off_t)half, half) < half;)
+        assert_true(os_now_ns() < until);
     uint64_t began_ns = os_now_ns(), used = remote_bytes(rd, (off_t)half, half);
     uint64_t other = remote_bytes(rd, 0, half), left = remote_bytes(rd, (off_t)half, half);
     if (os_now_ns() - began_ns >= age_ns)
@@ -232,18 +237,18 @@ CASE(limit__takes_the_unused_parts_of_a_region)
     const size_t half = LEN / 2;
     int rd = dodo_mopen(LEN, fd, 0);
     assert_true(rd >= 0);
-    for (unsigned looks = 0; remote_bytes(rd, 0, LEN) < LEN; looks++)
-        assert_true(looks < TELLS_MAX);
+    for (const uint64_t until = patience_end(); remote_bytes(rd, 0, LEN) < LEN;)
+        assert_true(os_now_ns() < until);
     for (unsigned i = 0; i < 20; i++) /* recency is coarse */
         assert_int_equal(remote_bytes(rd, (off_t)half, half), half);
     limit_to(half + MEMORY_HUGE);
     assert_in_range(wait_reached(half + MEMORY_HUGE), half - MEMORY_HUGE, half + MEMORY_HUGE);
     assert_int_equal(remote_bytes(rd, (off_t)half, half), half);
-    for (unsigned looks = 0; !keeps_what_is_used(rd, half); looks++)
-        assert_true(looks < TELLS_MAX);
+    for (const uint64_t until = patience_end(); !keeps_what_is_used(rd, half);)
+        assert_true(os_now_ns() < until);
     limit_to(POOL);
-    for (unsigned looks = 0; remote_bytes(rd, 0, LEN) < LEN; looks++)
-        assert_true(looks < TELLS_MAX);
+    for (const uint64_t until = patience_end(); remote_bytes(rd, 0, LEN) < LEN;)
+        assert_true(os_now_ns() < until);
     /* What the program gives up by itself the host has back, too. */
     assert_int_equal(dodo_mdiscard(rd, 0, half), 0);
     while (wait_reached(POOL) > half + MEMORY_HUGE)
@@ -267,9 +272,9 @@ CASE(limit__of_regions_smaller_than_a_huge_page)
         assert_true(small[i] >= 0 && other[i] >= 0);
     }
     for (int i = 0; i < PAIRS; i++)
-        for (unsigned looks = 0;; looks++) {
+        for (const uint64_t until = patience_end();;) {
             DodoStat before, after;
-            assert_true(looks < TELLS_MAX);
+            assert_true(os_now_ns() < until);
             assert_int_equal(dodo_stat(small[i], &before), 0);
             assert_int_equal(dodo_mread(small[i], 0, buf, SMALL), SMALL);
             assert_int_equal(dodo_stat(small[i], &after), 0);
