@@ -14,23 +14,10 @@ struct Jobs {
     pthread_mutex_t lock;
     pthread_cond_t changed, idler;
     ListNode waiting;
-    unsigned threads, idle;
+    unsigned waiting_count, threads, idle;
     bool over;
     pthread_t ids[THREADS_MAX];
 };
-
-int jobs_new(Jobs **ret)
-{
-    Jobs *j = calloc(1, sizeof *j);
-    if (!j)
-        return -ENOMEM;
-    pthread_mutex_init(&j->lock, NULL);
-    pthread_cond_init(&j->changed, NULL);
-    pthread_cond_init(&j->idler, NULL);
-    list_init(&j->waiting);
-    *ret = j;
-    return 0;
-}
 
 /* The next job; NULL: there will be none. Under the lock. */
 static Job *next_job(Jobs *j)
@@ -45,6 +32,7 @@ static Job *next_job(Jobs *j)
         return NULL;
     Job *job = CONTAINER_OF(j->waiting.next, Job, node);
     list_remove(&job->node);
+    j->waiting_count--;
     return job;
 }
 
@@ -61,15 +49,42 @@ static void *worker_main(void *ctx)
     return NULL;
 }
 
+static void jobs_free(Jobs *j)
+{
+    pthread_cond_destroy(&j->changed);
+    pthread_cond_destroy(&j->idler);
+    pthread_mutex_destroy(&j->lock);
+    free(j);
+}
+
+int jobs_new(Jobs **ret)
+{
+    Jobs *j = calloc(1, sizeof *j);
+    if (!j)
+        return -ENOMEM;
+    pthread_mutex_init(&j->lock, NULL);
+    pthread_cond_init(&j->changed, NULL);
+    pthread_cond_init(&j->idler, NULL);
+    list_init(&j->waiting);
+    int res = os_thread_start(&j->ids[0], worker_main, j); /* so that no job is without one */
+    if (res != 0) {
+        jobs_free(j);
+        return res;
+    }
+    j->threads = 1;
+    *ret = j;
+    return 0;
+}
+
 void jobs_push(Jobs *j, Job *job)
 {
     pthread_mutex_lock(&j->lock);
     list_push_back(&j->waiting, &job->node);
-    if (j->idle == 0 && j->threads < THREADS_MAX &&
+    j->waiting_count++;
+    /* A thread that was idle may have been woken for another job, which may wait for this one. */
+    if (j->idle < j->waiting_count && j->threads < THREADS_MAX &&
         os_thread_start(&j->ids[j->threads], worker_main, j) == 0)
         j->threads++;
-    if (j->threads == 0)
-        abort(); /* without the job, a page may stay that no read may find */
     pthread_cond_signal(&j->changed);
     pthread_mutex_unlock(&j->lock);
 }
@@ -92,8 +107,5 @@ void jobs_end(Jobs *j)
     pthread_mutex_unlock(&j->lock);
     for (unsigned i = 0; i < j->threads; i++)
         (void)pthread_join(j->ids[i], NULL);
-    pthread_cond_destroy(&j->changed);
-    pthread_cond_destroy(&j->idler);
-    pthread_mutex_destroy(&j->lock);
-    free(j);
+    jobs_free(j);
 }

@@ -3,7 +3,8 @@
  * Threads for work that waits for the kernel.
  *
  * Such work waits for requests that the threads of the session answer. So no thread that answers
- * requests does it. Threads are started when they are needed.
+ * requests does it. The first thread is there from the beginning, others are started when they are
+ * needed.
  *
  * Thread-safe. jobs_end() comes last.
  */
@@ -20,7 +21,7 @@ typedef struct Job {
     void (*run)(struct Job *job); /* in one of the threads; frees the job */
 } Job;
 
-int jobs_new(Jobs **ret); /* 0, -errno */
+int jobs_new(Jobs **ret); /* 0, -errno: -EAGAIN if no thread can be started */
 /* Does what is left, and ends the threads. NULL is nothing. */
 void jobs_end(Jobs *jobs);
 /* Takes @job. Jobs run in any order, up to eight at once. */
