@@ -118,9 +118,12 @@ static void devices_scan(InputWatch *w, uint64_t awake_ns)
 
 /* ---- events --------------------------------------------------------------------------------- */
 
+/* Where more has come than the kernel keeps for a reader, it says so, and has dropped all of it but
+ * the newest event. */
 static bool is_activity(const struct input_event *e)
 {
-    return e->type == EV_KEY || e->type == EV_REL || e->type == EV_ABS || e->type == EV_SW;
+    return e->type == EV_KEY || e->type == EV_REL || e->type == EV_ABS || e->type == EV_SW ||
+           (e->type == EV_SYN && e->code == SYN_DROPPED);
 }
 
 /* Reads what has come. 1: there was activity; 0; -errno: the device is gone. */

@@ -391,13 +391,18 @@ static const char *pipe_make(const char *name)
     return path;
 }
 
-static void event_write(const char *name, uint16_t type)
+static void event_write_code(const char *name, uint16_t type, uint16_t code)
 {
     char path[256];
-    struct input_event e = {.type = type, .code = 30, .value = 1};
+    struct input_event e = {.type = type, .code = code, .value = 1};
     CLEANUP_CLOSE int fd = open(tmpdir_path(&dir, name, path), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     assert_true(fd >= 0); /* it is open for reading */
     assert_int_equal(write(fd, &e, sizeof e), sizeof e);
+}
+
+static void event_write(const char *name, uint16_t type)
+{
+    event_write_code(name, type, 30);
 }
 
 static void input_watch(Fixture *f, const char *path)
@@ -459,6 +464,23 @@ CASE(input__what_is_no_activity)
         event_write("event0", types[i]);
     look(f, 10 * S);
     assert_idle(f, 10 * S, "1 input device, last used 10s ago");
+}
+
+/* More than the kernel keeps for us: it drops all of it but the last event, which may be the one
+ * that ends a movement. */
+CASE(input__more_than_the_kernel_keeps)
+{
+    Fixture *f = *state;
+    pipe_make("event0");
+    input_start(f);
+    look(f, 0);
+    event_write_code("event0", EV_SYN, SYN_DROPPED);
+    event_write_code("event0", EV_SYN, SYN_REPORT);
+    look(f, 10 * S);
+    assert_idle(f, 0, "last used 0s ago");
+    event_write_code("event0", EV_SYN, SYN_REPORT);
+    look(f, 11 * S);
+    assert_idle(f, S, "last used 1s ago");
 }
 
 /* More than one reading takes: all of it is gone afterwards. */
