@@ -59,15 +59,16 @@ static bool replace_file(const OwnerDesk *d, bool waits, GError **failure)
     return false;
 }
 
-/* @waits: for the disk; while users pause nothing is lent, and nobody minds. */
+/* @waits: for the disk; while users pause nothing is lent, and nobody minds. A pause that is over
+ * stays in the record until somebody asks. */
 static void save(OwnerDesk *d, uint64_t now_ns, bool waits)
 {
+    const bool paused = d->record.unknown || owner_record_paused_until(&d->record, real_s()) > 0;
     g_autoptr(GError) failure = NULL;
     d->turn.saved_ns = now_ns;
     if (!d->file || !d->unsaved)
         return;
-    const bool good =
-        replace_file(d, waits || d->record.pauses_count > 0 || d->record.unknown, &failure);
+    const bool good = replace_file(d, waits || paused, &failure);
     if (!good && !d->lost)
         log_event(LOG_LEVEL_WARN, "owner_file_not_written",
                   "error=\"%s\" fix=\"see [rmd] owner_file\"", failure->message);

@@ -416,8 +416,8 @@ CASE(file__that_is_none)
     assert_true(lends_unless_unknown());
 }
 
-/* How often another file has taken the name since @watch was made. */
-static unsigned files_named(int watch)
+/* How often a file has got or lost the name, as @watch wants to know, since that was made. */
+static unsigned files_named(int watch, const char *name)
 {
     union {
         struct inotify_event event;
@@ -427,7 +427,7 @@ static unsigned files_named(int watch)
     ssize_t n = read(watch, u.bytes, sizeof u.bytes);
     for (ssize_t at = 0; at < n;) {
         const struct inotify_event *e = (const void *)(u.bytes + at);
-        count += strcmp(e->name, "file") == 0;
+        count += strcmp(e->name, name) == 0;
         at += (ssize_t)(sizeof *e + e->len);
     }
     return count;
@@ -450,7 +450,7 @@ CASE(asks__that_come_together)
         assert_true(send(fds[i], cases[i].ask, strlen(cases[i].ask), MSG_DONTWAIT) > 0);
     }
     owner_desk_take(&desk, monitor);
-    assert_int_equal(files_named(watch), 1);
+    assert_int_equal(files_named(watch, "file"), 1);
     for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
         ssize_t n = recv(fds[i], answer, TEXT_MAX - 1, MSG_DONTWAIT);
         assert_true(n > 0);
@@ -463,6 +463,31 @@ CASE(asks__that_come_together)
     end();
     begin();
     assert_in_range(paused_until(), now + 50, now + 60);
+}
+
+/* Whether the disk is waited for when it saves now and then: then another file, which GLib names,
+ * becomes the file. */
+static bool waits_for_disk(void)
+{
+    CLEANUP_CLOSE int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(inotify_add_watch(watch, dir.path, IN_MOVED_FROM) >= 0);
+    desk.turn.saved_ns = os_now_ns() - 16 * 60 * NS_PER_S;
+    desk.turn.noted_ns = os_now_ns() - NS_PER_S;
+    owner_desk_step(&desk, monitor);
+    assert_false(desk.unsaved);
+    return files_named(watch, "file.new") == 0;
+}
+
+/* Who looks at the host must not wait for a disk while memory may be lent. */
+CASE(step__waits_for_the_disk_only_while_users_pause)
+{
+    assert_false(waits_for_disk());
+    assert_answer("pause 600", "dodo-owner 1 ok");
+    assert_true(waits_for_disk());
+    desk.record.pauses[0].until_s = (uint64_t)time(NULL) - 1; /* it is over, and nobody asks */
+    assert_false(waits_for_disk());
+    assert_answer("pause forever", "dodo-owner 1 ok");
+    assert_true(waits_for_disk());
 }
 
 CASE(directories__of_the_unit)
