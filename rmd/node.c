@@ -130,7 +130,8 @@ uint64_t node_deadline(const Node *n)
     uint64_t t = min_u64(monitor_deadline(n->monitor), n->beat_ns);
     if (n->config.link)
         t = min_u64(t, manager_link_deadline(n->config.link));
-    return n->leaving ? min_u64(t, n->leave_ns) : t;
+    /* Until imd is gone that time ends nothing. */
+    return n->leaving && monitor_finished(n->monitor) ? min_u64(t, n->leave_ns) : t;
 }
 
 bool node_finished(const Node *n, uint64_t now_ns)

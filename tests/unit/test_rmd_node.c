@@ -404,6 +404,23 @@ CASE(leave__waits_for_imd)
     assert_true(node_finished(&w.node, w.now_ns));
 }
 
+/* The kernel may take longer to end a large imd than rmd has to tell the manager. */
+CASE(leave__does_not_spin_while_imd_takes_longer)
+{
+    lend(false, false);
+    uint64_t until = w.now_ns + 10 * NS_PER_S;
+    unsigned steps = 0;
+    node_leave(&w.node, w.now_ns);
+    for (; w.now_ns < until && steps < 1000; steps++) {
+        node_step(&w.node, w.now_ns);
+        w.now_ns = max_u64(node_deadline(&w.node), w.now_ns + NS_PER_MS);
+    }
+    assert_true(w.now_ns >= until);
+    assert_in_range(steps, 1, 200); /* readings of the memory, mostly */
+    end();
+    assert_true(node_finished(&w.node, w.now_ns));
+}
+
 CASE(leave__waits_until_the_manager_knows)
 {
     lend(true, false);
