@@ -54,6 +54,13 @@ void load_share_gone(LoadShare *s, uint64_t now_ns)
     s->began = true; /* the next process's time counts from its own beginning */
 }
 
+void load_share_lost(LoadShare *s, uint64_t now_ns)
+{
+    damp(s, 0, now_ns);
+    s->at_ns = now_ns;
+    s->began = false; /* of its time only what is still to come */
+}
+
 double load_less(double average, const LoadShare *shares, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)

@@ -24,6 +24,8 @@ typedef struct LoadShare {
 void load_share_update(LoadShare *s, uint64_t busy_ns, uint64_t now_ns);
 /* The process is not there (any more). */
 void load_share_gone(LoadShare *s, uint64_t now_ns);
+/* It may be there, but cannot be seen now: what it runs meanwhile counts as load of others. */
+void load_share_lost(LoadShare *s, uint64_t now_ns);
 /* What is left of @average; not below 0. */
 double load_less(double average, const LoadShare *shares, unsigned count);
 

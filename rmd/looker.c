@@ -86,10 +86,13 @@ static void update_shares(Looker *l)
 {
     uint64_t now = os_now_ns(), busy;
     int imd = atomic_load(&l->imd);
-    if (imd > 0 && shares_of_process("/proc", imd, &busy) == 0)
+    int res = imd > 0 ? shares_of_process("/proc", imd, &busy) : -ENOENT;
+    if (res == 0)
         load_share_update(&l->shares[SHARE_IMD], busy, now);
-    else
+    else if (res == -ENOENT)
         load_share_gone(&l->shares[SHARE_IMD], now);
+    else
+        load_share_lost(&l->shares[SHARE_IMD], now);
     busy = shares_of_names("/proc", l->options->screen_savers, &l->savers, now);
     load_share_update(&l->shares[SHARE_SAVERS], busy, now);
 }

@@ -715,3 +715,19 @@ TEST(a_new_process_starts_over)
     load_share_update(&share, 5 * NS_PER_S, t - 5 * NS_PER_S); /* a clock that goes back */
     assert_true(load_less(0.001, &share, 1) == 0);
 }
+
+/* Hours that ran while nobody looked are not of the last second, and would hide what others run. */
+TEST(a_process_that_could_not_be_seen_starts_over)
+{
+    LoadShare share = {0};
+    uint64_t t = 1000 * NS_PER_S;
+    load_share_gone(&share, t);
+    load_share_update(&share, NS_PER_S, t += NS_PER_S);
+    const double before = share.share;
+    load_share_lost(&share, t += NS_PER_S);
+    assert_true(share.share < before);
+    load_share_update(&share, 3600 * NS_PER_S, t += NS_PER_S);
+    assert_true(share.share < before);
+    load_share_update(&share, 3601 * NS_PER_S, t += NS_PER_S);
+    assert_true(fabs(share.share - before * exp(-3.0 / 60) - (1 - exp(-1.0 / 60))) < 1e-3);
+}
