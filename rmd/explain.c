@@ -194,7 +194,7 @@ static void say_cause(const Monitor *m, enum Cause cause, uint64_t now_ns, Text 
     else if (cause == CAUSE_PAUSED)
         say_paused(m, now_ns, t);
     else
-        add(t, "all conditions are true");
+        add(t, "nothing speaks against it, the next look decides");
 }
 
 static void say_lending(const Monitor *m, uint64_t now_ns, Text *t)
@@ -296,10 +296,11 @@ static void add_load(Text *t, const Monitor *m, enum Cause cause, uint64_t now_n
             words_time(t, since(i->loaded_ns, now_ns), held));
 }
 
-/* A host that reports no battery mostly has none. */
+/* A host that reports no battery mostly has none. The owner's rule for the end replaces this. */
 static void add_battery(Text *t, const Monitor *m, enum Cause cause)
 {
-    if (m->config.dedicated || !m->idleness.seen || isnan(m->idleness.on_battery))
+    if (m->config.dedicated || m->config.has_reclaim_rule || !m->idleness.seen ||
+        isnan(m->idleness.on_battery))
         return;
     bool battery = m->idleness.on_battery == 1;
     mark(t, !battery, cause == CAUSE_BATTERY);

@@ -313,6 +313,37 @@ CASE(rules_decide)
          "last reclaimed 1s ago: the rule reclaim_when fails\n");
 }
 
+/* What takes the host back is the rule's alone, so the battery is not asked. */
+CASE(a_rule_that_has_no_battery_in_it)
+{
+    MonitorConfig c = usual;
+    c.has_reclaim_rule = true;
+    begin(&c);
+    h.reclaim = VERDICT_NO;
+    h.battery = 1;
+    pass(10 * MINUTE);
+    SAYS("The host is lent: the console has been idle for 10min.\n"
+         "Of its memory 43 GiB may be used, 0 B are.\n"
+         "Conditions, and whether they are true (=> decides):\n"
+         "  yes    console idle for 5min: for 10min, says terminals\n"
+         "  yes    load below 0.30 for 5min: it is 0.05, below for 10min\n"
+         "  yes    rule reclaim_when false: it is false\n"
+         "  yes    memory to spare: 43 GiB could be lent, 0 B are\n");
+}
+
+CASE(after_a_pause_until_the_next_look)
+{
+    begin(&usual);
+    monitor_pause(h.monitor, TIME_NEVER, h.now_ns);
+    pass(10 * MINUTE);
+    monitor_pause(h.monitor, 0, h.now_ns);
+    SAYS("The host is not lent: nothing speaks against it, the next look decides.\n"
+         "Conditions, and whether they are true (=> decides):\n"
+         "  yes    console idle for 5min: for 10min, says terminals\n"
+         "  yes    load below 0.30 for 5min: it is 0.05, below for 10min\n"
+         "  yes    memory to spare: 43 GiB could be lent, 0 B are\n");
+}
+
 CASE(one_rule_beside_ours)
 {
     MonitorConfig c = usual;
