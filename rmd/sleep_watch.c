@@ -32,8 +32,9 @@ struct SleepWatch {
     GCancellable *cancellable;
     GDBusConnection *connection;
     bool connects;
-    bool asks; /* for a lock */
-    int lock;  /* -1: none */
+    bool asks;  /* for a lock */
+    bool waits; /* to ask again */
+    int lock;   /* -1: none */
 };
 
 static void tell(SleepWatch *w, bool sleeps)
@@ -44,13 +45,29 @@ static void tell(SleepWatch *w, bool sleeps)
         return; /* it is readable already */
 }
 
+static void call_later(SleepWatch *w, GSourceFunc call)
+{
+    g_autoptr(GSource) timer = g_timeout_source_new_seconds(RETRY_S);
+    g_source_set_callback(timer, call, w, NULL);
+    (void)g_source_attach(timer, w->context);
+}
+
 /* ---- the lock -------------------------------------------------------------------------------- */
+
+static gboolean apply(gpointer ctx);
 
 static void unlock(SleepWatch *w)
 {
     if (w->lock >= 0)
         (void)close(w->lock);
     w->lock = -1;
+}
+
+static gboolean ask_again(gpointer ctx)
+{
+    SleepWatch *w = ctx;
+    w->waits = false;
+    return apply(w);
 }
 
 static void on_lock(GObject *source, GAsyncResult *result, gpointer ctx)
@@ -68,8 +85,12 @@ static void on_lock(GObject *source, GAsyncResult *result, gpointer ctx)
     w->lock = fds && index >= 0 ? g_unix_fd_list_get(fds, index, NULL) : -1;
     if (error)
         log_event(LOG_LEVEL_DEBUG, "sleep_not_delayed", "error=\"%s\"", error->message);
-    if (!atomic_load(&w->delay))
+    if (!atomic_load(&w->delay)) {
         unlock(w);
+    } else if (w->lock < 0 && !w->waits) { /* logind may be starting again */
+        w->waits = true;
+        call_later(w, ask_again);
+    }
 }
 
 static gboolean apply(gpointer ctx)
@@ -95,9 +116,7 @@ static gboolean on_retry(gpointer ctx);
 
 static void retry(SleepWatch *w)
 {
-    g_autoptr(GSource) timer = g_timeout_source_new_seconds(RETRY_S);
-    g_source_set_callback(timer, on_retry, w, NULL);
-    (void)g_source_attach(timer, w->context);
+    call_later(w, on_retry);
 }
 
 static void on_signal(GDBusConnection *c, const char *sender, const char *path,

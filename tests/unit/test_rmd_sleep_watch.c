@@ -110,16 +110,22 @@ static bool is_free(int wait_ms)
     return poll(&p, 1, wait_ms) == 1 && (p.revents & POLLHUP);
 }
 
-/* A bus with logind, and a watch on it. */
-static SleepWatch *begin(void)
+/* A bus, and a watch on it. */
+static SleepWatch *begin_with(bool logind)
 {
     assert_true(private_bus_start(&l.bus));
     l.lock = -1;
     l.locks = 0;
-    logind_start();
+    if (logind)
+        logind_start();
     SleepWatch *w = sleep_watch_new(l.bus.address);
     assert_non_null(w);
     return w;
+}
+
+static SleepWatch *begin(void)
+{
+    return begin_with(true);
 }
 
 static void end(SleepWatch *w)
@@ -184,6 +190,20 @@ TEST(the_bus_starts_again)
     logind_start();
     wait_locks(2);
     assert_false(is_free(0));
+    end(w);
+}
+
+/* As when it is just being upgraded. */
+TEST(logind_is_away_when_the_lending_begins)
+{
+    SleepWatch *w = begin_with(false);
+    sleep_watch_delay(w, true);
+    (void)usleep(200000); /* it has been asked for in vain */
+    logind_start();
+    wait_locks(1);
+    assert_false(is_free(0));
+    sleep_watch_delay(w, false);
+    assert_true(is_free(PATIENCE_MS));
     end(w);
 }
 
