@@ -9,7 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CPU_PERIOD_US = 100000, VALUE_MAX = 64 };
+#include "base/os.h"
+
+enum {
+    CPU_PERIOD_US = 100000,
+    VALUE_MAX = 64,
+    STAT_MAX = 256,
+    OURS_MAX = 16,
+    GENERATIONS = 4 /* rmd, rmd-keeper, rmd-input */
+};
 
 static int write_file(const char *dir, const char *name, const char *text)
 {
@@ -55,30 +63,61 @@ static int open_procs(const char *dir)
     return fd < 0 ? -errno : fd;
 }
 
-/* Whether this process is in the group itself. */
-static bool holds_us(const char *dir)
+/* 0: it is gone. */
+static long parent_of(long pid)
 {
-    char path[PATH_MAX];
-    long pid = 0;
-    if ((size_t)snprintf(path, sizeof path, "%s/cgroup.procs", dir) >= sizeof path)
-        return false;
-    FILE *f = fopen(path, "re");
-    while (f && pid != getpid() && fscanf(f, "%ld", &pid) == 1)
-        ;
-    if (f)
-        (void)fclose(f);
-    return pid == getpid();
+    char path[VALUE_MAX], text[STAT_MAX];
+    long parent = 0;
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    (void)os_text_read(AT_FDCWD, path, text, sizeof text);
+    const char *name_end = strrchr(text, ')'); /* the name may have anything in it */
+    return name_end && sscanf(name_end, ") %*c %ld", &parent) == 1 ? parent : 0;
 }
 
-/* Out of the way, below. */
+/* This process, or one that it has started, or that such a one has. */
+static bool is_ours(long pid)
+{
+    for (unsigned i = 0; pid > 0 && i < GENERATIONS; i++, pid = parent_of(pid))
+        if (pid == getpid())
+            return true;
+    return false;
+}
+
+/* Those of ours that are in the group itself. */
+static unsigned find_ours(const char *dir, long pids[OURS_MAX])
+{
+    char path[PATH_MAX];
+    unsigned count = 0;
+    long pid;
+    if ((size_t)snprintf(path, sizeof path, "%s/cgroup.procs", dir) >= sizeof path)
+        return 0;
+    FILE *f = fopen(path, "re");
+    while (f && count < OURS_MAX && fscanf(f, "%ld", &pid) == 1)
+        if (is_ours(pid))
+            pids[count++] = pid;
+    if (f)
+        (void)fclose(f);
+    return count;
+}
+
+/* Out of the way, below. 0; -ESRCH: none of us is in the way; -errno. */
 static int step_aside(const char *parent)
 {
-    char dir[PATH_MAX];
+    char dir[PATH_MAX], value[VALUE_MAX];
+    long pids[OURS_MAX];
+    const unsigned count = find_ours(parent, pids);
+    int res = count > 0 ? 0 : -ESRCH;
     if ((size_t)snprintf(dir, sizeof dir, "%s/rmd", parent) >= sizeof dir)
         return -ENAMETOOLONG;
-    if (mkdir(dir, 0755) < 0 && errno != EEXIST)
+    if (count > 0 && mkdir(dir, 0755) < 0 && errno != EEXIST)
         return -errno;
-    return write_file(dir, "cgroup.procs", "0");
+    for (unsigned i = 0; i < count && res == 0; i++) {
+        (void)snprintf(value, sizeof value, "%ld", pids[i]);
+        res = write_file(dir, "cgroup.procs", value);
+        if (res == -ESRCH) /* it has just ended */
+            res = 0;
+    }
+    return res;
 }
 
 int cgroup_enable(const char *parent, const char *controller)
@@ -86,7 +125,7 @@ int cgroup_enable(const char *parent, const char *controller)
     char value[VALUE_MAX];
     (void)snprintf(value, sizeof value, "+%s", controller);
     int res = write_file(parent, "cgroup.subtree_control", value);
-    if (res == -EBUSY && holds_us(parent) && step_aside(parent) == 0)
+    if (res == -EBUSY && step_aside(parent) == 0)
         res = write_file(parent, "cgroup.subtree_control", value);
     return res;
 }

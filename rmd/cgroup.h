@@ -18,8 +18,8 @@ typedef struct Cgroup {
 } Cgroup;
 
 /* Switches a controller on for the groups below @parent, in the unified hierarchy (v2). The kernel
- * refuses that while processes are in @parent itself. If we are one, we move to a group "rmd" below
- * it, as the owner of a delegated group may. 0, or -errno. */
+ * refuses that while processes are in @parent itself. Where we are, or what we have started, we all
+ * move to a group "rmd" below it, as the owner of a delegated group may. 0, or -errno. */
 int cgroup_enable(const char *parent, const char *controller);
 /* @parent: a directory of the unified hierarchy (v2), or of the memory or the cpu controller's
  * (v1), which limits one of them. @cpu_percent: 0: no limit. 0; -errno: without a group, since it

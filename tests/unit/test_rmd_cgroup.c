@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* imd's control group, on files that stand for the kernel's. */
 #include <errno.h>
+#include <glib.h>
 #include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "rmd/cgroup.h"
 #include "tests/lib/case.h"
 #include "tests/lib/tmpdir_case.h"
@@ -125,4 +132,79 @@ CASE(joins)
     (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
     assert_string_equal(value("cgroup.procs"), pid);
     cgroup_remove(&g);
+}
+
+/* ---- a group that has been delegated to us --------------------------------------------------- */
+
+/* The processes that are in it; 0: none. */
+static long members[3];
+
+static bool is_inhabited(void)
+{
+    for (unsigned i = 0; i < ARRAY_SIZE(members); i++)
+        if (members[i])
+            return true;
+    return false;
+}
+
+static void write_members(void)
+{
+    char text[TEXT_BYTES] = "";
+    for (unsigned i = 0; i < ARRAY_SIZE(members); i++)
+        if (members[i])
+            (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%ld\n", members[i]);
+    tmpdir_text(&dir, "cgroup.procs", text);
+}
+
+/* Does as the kernel: no controllers for those below while processes are in the group. */
+ssize_t write(int fd, const void *buf, size_t len)
+{
+    char link[64], path[PATH_MAX] = "", text[TEXT_BYTES] = "";
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    (void)!readlink(link, path, sizeof path - 1);
+    if (g_str_has_suffix(path, "/cgroup.subtree_control") && is_inhabited()) {
+        errno = EBUSY;
+        return -1;
+    }
+    if (g_str_has_suffix(path, "/rmd/cgroup.procs")) {
+        memcpy(text, buf, len < sizeof text ? len : sizeof text - 1);
+        for (unsigned i = 0; i < ARRAY_SIZE(members); i++)
+            if (members[i] == (atol(text) ? atol(text) : getpid()))
+                members[i] = 0;
+    }
+    return syscall(SYS_write, fd, buf, len);
+}
+
+static pid_t start_helper(void)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        for (;;)
+            (void)pause();
+    assert_true(pid > 0);
+    return pid;
+}
+
+/* rmd has processes that watch for it, and stays the only service in its group. */
+CASE(steps_aside_with_its_helpers)
+{
+    const pid_t helper = start_helper();
+    tmpdir_text(&dir, "cgroup.subtree_control", "");
+    tmpdir_text(&dir, "rmd/cgroup.procs", "");
+    members[0] = helper;
+    members[1] = getpid();
+    write_members();
+    const int res = cgroup_enable(dir.path, "memory");
+    members[0] = helper;
+    members[1] = getpid();
+    members[2] = 1; /* somebody else's stays where it is */
+    write_members();
+    const int other = cgroup_enable(dir.path, "memory");
+    const bool stays = members[2] == 1;
+    members[2] = 0;
+    (void)kill(helper, SIGKILL);
+    (void)waitpid(helper, NULL, 0);
+    assert_int_equal(res, 0);
+    assert_int_equal(other, -EBUSY);
+    assert_true(stays);
 }
