@@ -46,7 +46,16 @@ static bool is_terminal(const struct stat *st)
            (number == CONSOLES || (number >= PTYS_FIRST && number <= PTYS_LAST));
 }
 
-/* How many files it found; -errno: one is there that cannot be looked at. */
+/* Memory, mice of the old kind, and input devices: who reads them moves no time of theirs. */
+static bool keeps_no_time(const struct stat *st)
+{
+    enum { MEMORY = 1, MISC = 10, INPUT = 13 };
+    unsigned number = major(st->st_rdev);
+    return S_ISCHR(st->st_mode) && (number == MEMORY || number == MISC || number == INPUT);
+}
+
+/* How many files it found; -errno: one is there that cannot be looked at; -ENOTTY: that keeps no
+ * time. */
 static int devices_add(DevicesSource *s, const glob_t *found)
 {
     int count = 0;
@@ -55,6 +64,8 @@ static int devices_add(DevicesSource *s, const glob_t *found)
         if (stat(found->gl_pathv[i], &st) != 0) {
             if (errno != ENOENT) /* it may have gone meanwhile */
                 return -errno;
+        } else if (keeps_no_time(&st)) {
+            return -ENOTTY;
         } else if (!is_ptmx(&st)) {
             stamps_add(&s->stamps, found->gl_pathv[i],
                        (uint64_t)st.st_atim.tv_sec * NS_PER_S + (uint64_t)st.st_atim.tv_nsec);
@@ -84,7 +95,9 @@ static void devices_look(Source *base, uint64_t now_ns, uint64_t awake_ns, Sourc
     for (char *const *p = s->patterns; *p; p++) {
         int r = devices_look_at(s, *p);
         if (r < 0) {
-            source_unknown(ret, "%s: %s", *p, strerror(-r));
+            source_unknown(ret, "%s: %s", *p,
+                           r == -ENOTTY ? "its time does not tell when it was read; see [rmd] input"
+                                        : strerror(-r));
             return;
         }
         count += r;

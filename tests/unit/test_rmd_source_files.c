@@ -123,6 +123,21 @@ CASE(devices__without_ptmx)
     assert_unknown(f, "no file is there that matches");
 }
 
+/* The time of an input device, or of /dev/zero here, stays what it was when the host started. */
+CASE(devices__one_that_keeps_no_time)
+{
+    Fixture *f = *state;
+    char all[256], link[256];
+    char *const consoles[] = {tmpdir_path(&dir, "*", all), NULL};
+    file_make("tty1", 900 * S);
+    source_start(f, &source_devices, &(SourceSettings){.consoles = consoles});
+    look(f, 0);
+    assert_idle(f, 900 * S, "1 device file, ");
+    assert_int_equal(symlink("/dev/zero", tmpdir_path(&dir, "mouse", link)), 0);
+    look(f, S);
+    assert_unknown(f, "its time does not tell when it was read; see [rmd] input");
+}
+
 /* A real terminal is seen to be one, another file is not. */
 CASE(devices__terminals_only)
 {
