@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/time.h"
@@ -30,6 +31,7 @@ struct InputWatch {
     int refused; /* errno of a device that cannot be opened, at the last scan */
     uint16_t refused_number;
     uint64_t scan_ns, active_ns;
+    struct timespec changed; /* the directory, as the last look found it */
 };
 
 InputWatch *input_watch_new(const char *path)
@@ -159,12 +161,26 @@ static void devices_read(InputWatch *w, uint64_t awake_ns)
     }
 }
 
+/* Devices have come or gone since the look before. */
+static bool has_changed(InputWatch *w)
+{
+    struct stat st = {.st_mode = 0};
+    (void)stat(w->path, &st);
+    const bool same =
+        st.st_mtim.tv_sec == w->changed.tv_sec && st.st_mtim.tv_nsec == w->changed.tv_nsec;
+    w->changed = st.st_mtim;
+    return !same;
+}
+
 void input_watch_look(InputWatch *w, uint64_t awake_ns, InputReport *ret)
 {
-    if (!w->started || awake_ns - w->scan_ns >= SCAN_NS)
+    const bool changed = has_changed(w);
+    devices_read(w, awake_ns); /* what is gone may be back under its name */
+    if (!w->started || changed || awake_ns - w->scan_ns >= SCAN_NS) {
         devices_scan(w, awake_ns);
+        devices_read(w, awake_ns);
+    }
     w->started = true;
-    devices_read(w, awake_ns);
     uint64_t idle_s = (awake_ns - w->active_ns) / NS_PER_S;
     *ret = (InputReport){.devices = w->count,
                          .error = (uint16_t)w->refused,
