@@ -110,6 +110,13 @@ static bool release_comes_early(const Manager *m, const WireRequest *request)
            op.mode == CLOSE_RELEASE && cmd_region_may_come(m, &op.address);
 }
 
+/* One that was begun before is not early: it is under way, or its answer is repeated. */
+static bool comes_early(const Manager *m, const CmdClient *c, const WireRequest *request)
+{
+    return !number_window_marked(&c->replies.seen, request->id) &&
+           (release_comes_early(m, request) || cmd_open_comes_early(m, request));
+}
+
 static bool is_client_op(uint16_t op)
 {
     return (op >= OP_OPEN && op <= OP_LEAVE) || op == OP_REPORT || op == OP_MOVES || op == OP_TAKE;
@@ -133,7 +140,7 @@ void cmd_client_input(Manager *m, Session *session, const WireRequest *request)
     c->heard_ns = m->now_ns;
     if (!c->session || request->op == OP_ALIVE)
         c->session = session;
-    if (release_comes_early(m, request) || cmd_open_comes_early(m, c, request))
+    if (comes_early(m, c, request))
         return;
     enum RequestFate fate = cmd_admit(m, &c->replies, session, request);
     cmd_opens_forget(m, c, c->replies.seen.lowest);

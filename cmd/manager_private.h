@@ -514,7 +514,7 @@ void cmd_take(Manager *m, CmdClient *c, Session *session, const WireRequest *req
 void cmd_open(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
 /* An OPEN that comes for the first time finds no room to wait for hosts: it is left unanswered, and
  * comes again. */
-bool cmd_open_comes_early(const Manager *m, const CmdClient *c, const WireRequest *request);
+bool cmd_open_comes_early(const Manager *m, const WireRequest *request);
 /* It waits for hosts, and its client asks again. */
 void cmd_open_again(Manager *m, Task *t);
 /* @h has joined, or has given its first list: OPENs that wait for hosts are taken up. */

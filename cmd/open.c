@@ -362,10 +362,9 @@ void cmd_open(Manager *m, CmdClient *c, Session *session, const WireRequest *req
 
 /* ---- OPENs that wait for hosts -------------------------------------------------------------- */
 
-bool cmd_open_comes_early(const Manager *m, const CmdClient *c, const WireRequest *request)
+bool cmd_open_comes_early(const Manager *m, const WireRequest *request)
 {
-    return request->op == OP_OPEN && hosts_come(m) && m->tasks.opens >= m->config.opens_max &&
-           !number_window_marked(&c->replies.seen, request->id);
+    return request->op == OP_OPEN && hosts_come(m) && m->tasks.opens >= m->config.opens_max;
 }
 
 void cmd_open_again(Manager *m, Task *t)

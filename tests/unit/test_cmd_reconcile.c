@@ -283,6 +283,29 @@ TEST(amnesia__close_at_a_host_that_leaves)
     rig_free(rig);
 }
 
+/* It is done, the answer was lost, and the host is gone when the client asks again. */
+TEST(amnesia__a_repeated_close_is_answered_without_its_host)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    open_many(rig, c, 1);
+    uint8_t body[WIRE_BODY_MAX];
+    WireReply reply;
+    OpClose op = {.address = c->open[0], .mode = CLOSE_RELEASE, .stamp = stamp_of(1)};
+    size_t n = wire_close_encode(&op, body);
+    uint64_t id = client_request(rig, c, OP_CLOSE, body, n);
+    rig_pump(rig);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_OK);
+    FakeRmd rmd = rmd_of(imd);
+    rmd_report(rig, &rmd, HOST_OWNER_BUSY, imd->session.peer_epoch, "");
+    assert_int_equal(rig_stats(rig).hosts, 0);
+    rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
+    assert_int_equal(rig_replies(rig, &c->session, id, &reply), 2);
+    assert_int_equal(reply.status, STATUS_OK);
+    rig_free(rig);
+}
+
 /* ---- lost replies --------------------------------------------------------------------------- */
 
 /* The imd allocated, its answers were lost: the client got another host. The orphan is found in
