@@ -98,6 +98,12 @@ static void client_pending(Manager *m, CmdClient *c, Session *session, const Wir
     }
 }
 
+/* A host that has not come since our start counts as silent after host_dead, as any other. */
+static bool host_may_come(const Manager *m, uint64_t epoch)
+{
+    return cmd_host_find(m, epoch) || !cmd_silent(m, m->start_ns, m->config.host_dead_ns);
+}
+
 /* A release of a region that a manager which just started may hear of at any moment: it is not
  * answered yet, and the client asks again. If the reply were "gone", the client would forget the
  * region, and one that it means to keep would be lost. */
@@ -107,7 +113,8 @@ static bool release_comes_early(const Manager *m, const WireRequest *request)
 
     return request->op == OP_CLOSE &&
            wire_close_decode(request->body, request->body_len, &op) == 0 &&
-           op.mode == CLOSE_RELEASE && cmd_region_may_come(m, &op.address);
+           op.mode == CLOSE_RELEASE && cmd_region_may_come(m, &op.address) &&
+           host_may_come(m, op.address.epoch);
 }
 
 /* One that was begun before is not early: it is under way, or its answer is repeated. */

@@ -231,16 +231,42 @@ TEST(amnesia__early_close_waits_for_the_list)
     rig_pump(rig);
     assert_int_equal(rig_status(rig, &c->session, id), STATUS_OK);
     assert_true(imd->regions[0].flags & REGION_RELEASED);
-    /* Of a host that never shows up: until the grace is over. */
+    /* Of a host that never shows up: until it counts as silent. */
     op.address.epoch++;
     n = wire_close_encode(&op, body);
     id = client_request(rig, c, OP_CLOSE, body, n);
-    rig_live(rig, 44);
+    rig_live(rig, 14);
     rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
     assert_false(rig_answered(rig, &c->session, id));
     rig_live(rig, 1);
     rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
     assert_int_equal(rig_status(rig, &c->session, id), STATUS_GONE);
+    rig_free(rig);
+}
+
+/* Of a host that has come, and is still giving its list. */
+TEST(amnesia__early_close_waits_for_a_long_list)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    open_many(rig, c, 1);
+    rig_amnesia(rig);
+    imd_join(rig, imd);
+    uint8_t body[WIRE_BODY_MAX];
+    OpClose op = {.address = c->open[0], .mode = CLOSE_RELEASE, .stamp = stamp_of(1)};
+    size_t n = wire_close_encode(&op, body);
+    uint64_t id = client_request(rig, c, OP_CLOSE, body, n);
+    for (unsigned s = 0; s < 20; s++) {
+        imd_beat(rig, imd);
+        rig_wait(rig, NS_PER_S);
+    }
+    rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
+    assert_false(rig_answered(rig, &c->session, id));
+    imd_list(rig, imd);
+    rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
+    rig_pump(rig);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_OK);
     rig_free(rig);
 }
 
