@@ -77,6 +77,16 @@ static int ask_release(Manager *m, Task *t, Region *r, const OpClose *op)
     return cmd_call_begin(m, r->host, &ask, body, n);
 }
 
+/* There is no memory, or no place in the line of requests to the host. A FREE is as good as done:
+ * it is sent when there is. */
+static uint16_t close_unasked(Manager *m, Region *r, uint8_t mode)
+{
+    if (mode != CLOSE_FREE)
+        return STATUS_BUSY;
+    cmd_region_doom(m, r);
+    return STATUS_OK;
+}
+
 /* STATUS_MAX: under way. */
 static uint16_t close_begin(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
 {
@@ -96,13 +106,13 @@ static uint16_t close_begin(Manager *m, CmdClient *c, Session *session, const Wi
     }
     Task *t = cmd_task_new(m, c, session, request, 0);
     if (!t)
-        return STATUS_BUSY;
+        return close_unasked(m, r, op.mode);
     t->close_stamp = op.stamp;
     int status = op.mode == CLOSE_FREE ? cmd_call_free(m, r, t) : ask_release(m, t, r, &op);
     if (status == 0)
         return STATUS_MAX;
     cmd_task_destroy(m, t);
-    return STATUS_BUSY;
+    return close_unasked(m, r, op.mode);
 }
 
 void cmd_close(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
