@@ -33,6 +33,7 @@ enum {
     ACCUSED_MAX = 2,         /* hosts that one client's word keeps from being chosen */
     LISTED_ALIGN = 4096,     /* no region is smaller at its imd */
     LISTED_SLACK = 64, /* regions that a host may list beyond: what has just been freed there */
+    ALIKE_MAX = 8,     /* kept regions with the same piece of a file: all are looked at together */
     DIFFERS_MAX = 3,   /* keep-alives that differ before a list is asked of a busy peer */
     DRAINS_MAX = MOVES_MAX, /* hosts that are drained at a time: one reply to MOVES names them */
     PACE_SAMPLES = 16,      /* within client_dead: how fast a drain gets on */

@@ -137,13 +137,24 @@ static bool freed_since(const Host *h, uint64_t region, uint64_t before)
     return false;
 }
 
+/* So many with the same piece of a file are kept already that nobody can use another one. */
+static bool kept_often(const Manager *m, const Region *r)
+{
+    unsigned n = 0;
+    const Region *k = cmd_kept_first(m, &r->key, r->offset, r->len);
+    for (; k && n < ALIKE_MAX; k = cmd_kept_next(m, k))
+        n++;
+    return n == ALIKE_MAX;
+}
+
 /* @r, REGION_BUSY, becomes what the list says. Any request heard from its client so far may have
  * opened it: a claim that knows of fewer requests does not show that it is unclaimed. */
 static void attach(Manager *m, Region *r, const RegionListing *l, CmdClient *c)
 {
-    if (l->flags & REGION_RELEASED)
+    const bool released = l->flags & REGION_RELEASED;
+    if (released && !kept_often(m, r))
         cmd_region_keep(m, r, &l->stamp);
-    else if (!c || c->left)
+    else if (released || !c || c->left)
         cmd_region_doom(m, r);
     else {
         cmd_region_open(r, c, c->request_last);

@@ -290,6 +290,33 @@ TEST(listing__names_more_clients_than_may_be)
     rig_free(rig);
 }
 
+/* A host says that it has one piece of a file over and over: a few of them are kept. */
+TEST(listing__of_one_piece_over_and_over)
+{
+    enum { KEPT = 8 };
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_new(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    for (unsigned i = 0; i < 40; i++)
+        imd->regions[imd->count++] =
+            (RegionListing){.address = {imd->session.peer_epoch, i + 1, 1, {{1}}},
+                            .key = open.key,
+                            .offset = i < 39 ? 0 : open.len,
+                            .len = open.len,
+                            .flags = REGION_RETAIN | REGION_RELEASED,
+                            .stamp = open.stamp,
+                            .port = 9000};
+    imd_join(rig, imd);
+    rig_live(rig, 5);
+    assert_int_equal(imd->count, KEPT + 1);
+    assert_non_null(imd_region(imd, 40)); /* another piece */
+    OpOpenReply reply;
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    assert_int_equal(reply.reused, 1);
+    rig_free(rig);
+}
+
 /* An entry that nobody can have open: a region for nobody, or for one that left. */
 TEST(listing__of_nobodys_region_is_freed)
 {
