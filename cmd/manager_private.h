@@ -33,6 +33,7 @@ enum {
     ACCUSED_MAX = 2,         /* hosts that one client's word keeps from being chosen */
     LISTED_ALIGN = 4096,     /* no region is smaller at its imd */
     LISTED_SLACK = 64, /* regions that a host may list beyond: what has just been freed there */
+    SPARE_PART = 64,   /* of the region directory, one such part is for openings */
     ALIKE_MAX = 8,     /* kept regions with the same piece of a file: all are looked at together */
     DIFFERS_MAX = 3,   /* keep-alives that differ before a list is asked of a busy peer */
     DRAINS_MAX = MOVES_MAX, /* hosts that are drained at a time: one reply to MOVES names them */
@@ -423,6 +424,8 @@ Region *cmd_kept_first(const Manager *m, const FileKey *key, uint64_t offset, ui
 Region *cmd_kept_next(const Manager *m, const Region *r);
 /* Room for another region, those of OPENs under way counted. */
 bool cmd_regions_room(const Manager *m);
+/* Little room is left: from now on each opening lets a kept region give way. */
+bool cmd_regions_scarce(const Manager *m);
 /* Kept regions are a cache: one is freed, so that there is room soon. False: there is none. */
 bool cmd_regions_give_way(Manager *m);
 void cmd_regions_of_host_drop(Manager *m, Host *h);

@@ -125,10 +125,10 @@ static bool reserve(Manager *m, Task *t)
 {
     if (t->fresh)
         return true;
-    if (!cmd_regions_room(m)) {
-        (void)cmd_regions_give_way(m); /* the next opening finds room */
+    if (cmd_regions_scarce(m))
+        (void)cmd_regions_give_way(m); /* a later opening finds room */
+    if (!cmd_regions_room(m))
         return false;
-    }
     t->fresh = cmd_region_new(m);
     if (t->fresh)
         m->tasks.reserved++;

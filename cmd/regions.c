@@ -78,6 +78,12 @@ bool cmd_regions_room(const Manager *m)
     return m->regions.count + m->tasks.reserved < m->config.regions_max;
 }
 
+bool cmd_regions_scarce(const Manager *m)
+{
+    const unsigned spare = m->config.regions_max / SPARE_PART;
+    return m->regions.count + m->tasks.reserved + spare >= m->config.regions_max;
+}
+
 bool cmd_regions_give_way(Manager *m)
 {
     HmapNode *n = NULL;

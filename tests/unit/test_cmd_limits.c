@@ -93,6 +93,26 @@ TEST(open__all_that_is_kept_gives_way)
     rig_free(rig);
 }
 
+/* Room is made before there is none: no opening fails where something is only kept. */
+TEST(open__what_is_kept_gives_way_in_time)
+{
+    enum { COUNT = 128 };
+    ManagerConfig config = rig_config();
+    config.regions_max = COUNT;
+    Rig *rig = rig_new_with(config, 1);
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    for (unsigned i = 0; i < 3 * COUNT; i++) {
+        OpOpen open = open_of((uint8_t)i, 4 * KIB, REGION_RETAIN);
+        open.offset = i / 256 * (uint64_t)KIB;
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+        assert_int_equal(client_close(rig, c, &c->open[0], CLOSE_RELEASE, 1), STATUS_OK);
+    }
+    assert_int_equal(rig_stats(rig).regions, COUNT - COUNT / 64);
+    assert_int_equal(imd->count, COUNT - COUNT / 64);
+    rig_free(rig);
+}
+
 /* ---- shares ---------------------------------------------------------------------------------- */
 
 TEST(quota__of_bytes)
