@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "base/parse.h"
 #include "base/time.h"
+#include "proto/fence.h"
 
 void lease_init(Lease *l, bool wanted, uint64_t now_ns)
 {
@@ -19,11 +20,13 @@ bool lease_start(Lease *l, uint64_t now_ns)
         return false;
     l->state = LEASE_ASKED;
     l->len = 0;
+    if (now_ns >= time_add(l->over_ns, FENCE_MEMORY_NS))
+        l->number = 0;
     return true;
 }
 
 /* A lease that another one had in between has a greater number than both of ours: one that has not
- * grown is no number of a lease. */
+ * grown is no number of a lease. Ours is remembered for as long as our peers remember it. */
 static enum LeaseNews take_number(Lease *l)
 {
     uint64_t number;
@@ -60,7 +63,9 @@ enum LeaseNews lease_ended(Lease *l, uint64_t now_ns)
         return LEASE_NOTHING;
     l->state = LEASE_OFF;
     l->start_ns = time_add(now_ns, l->wait_ns);
-    if (!held)
+    if (held)
+        l->over_ns = now_ns;
+    else
         l->wait_ns = min_u64(2 * l->wait_ns, LEASE_WAIT_MAX_NS);
     return held ? LEASE_LOST : vain ? LEASE_VAIN : LEASE_NOTHING;
 }

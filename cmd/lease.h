@@ -28,7 +28,8 @@ enum LeaseState {
 
 typedef struct Lease {
     uint8_t state;     /* enum LeaseState */
-    uint64_t number;   /* of the lease that is held, or was last; 0: none was */
+    uint64_t number;   /* of the lease that is held, or was last; 0: none was, or of late */
+    uint64_t over_ns;  /* when the last one was over */
     uint64_t start_ns; /* LEASE_OFF: when the command is started */
     uint64_t wait_ns;
     size_t len;

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "cmd/lease.h"
+#include "proto/fence.h"
 #include "tests/lib/case.h"
 
 static const uint64_t NOW = 100 * NS_PER_S;
@@ -68,6 +69,25 @@ TEST(lease__numbers_only_grow)
     assert_int_equal(lease_ended(&l, NOW), LEASE_NOTHING);
     assert_true(lease_start(&l, lease_deadline(&l)));
     assert_int_equal(prints(&l, "43\n"), LEASE_GAINED);
+}
+
+/* Where the store of the numbers is made from nothing, they begin again: hosts and programs forget
+ * the last one after a while, and so does the manager. */
+TEST(lease__a_number_is_forgotten)
+{
+    Lease l = asked();
+    assert_int_equal(prints(&l, "42\n"), LEASE_GAINED);
+    assert_int_equal(lease_ended(&l, NOW), LEASE_LOST);
+    assert_true(lease_start(&l, NOW + FENCE_MEMORY_NS - 1));
+    assert_int_equal(prints(&l, "1\n"), LEASE_NONSENSE);
+    assert_int_equal(lease_ended(&l, NOW + FENCE_MEMORY_NS - 1), LEASE_NOTHING);
+    assert_true(lease_start(&l, lease_deadline(&l)));
+    assert_int_equal(prints(&l, "2\n"), LEASE_GAINED);
+    assert_int_equal(lease_epoch(&l), 2);
+    const uint64_t later = NOW + 3 * FENCE_MEMORY_NS; /* it is remembered since its end only */
+    assert_int_equal(lease_ended(&l, later), LEASE_LOST);
+    assert_true(lease_start(&l, lease_deadline(&l)));
+    assert_int_equal(prints(&l, "2\n"), LEASE_NONSENSE);
 }
 
 TEST(lease__what_is_no_number_is_refused)
