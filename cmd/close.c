@@ -5,15 +5,26 @@
  * as done, too: nobody claims it when it comes. */
 #include "cmd/manager_private.h"
 
-/* The region, if it is this client's in this opening. */
-static Region *find_own(const Manager *m, const CmdClient *c, const RegionAddress *address)
+static Region *find(const Manager *m, const RegionAddress *address)
 {
     const Host *h = cmd_host_find(m, address->epoch);
     Region *r = h ? cmd_region_find(m, h, address->region) : NULL;
+    return r && r->opening == address->opening ? r : NULL;
+}
 
-    if (!r || r->state != REGION_OPENED || r->open.client != c || r->opening != address->opening)
-        return NULL;
-    return r;
+/* The region, if it is this client's in this opening. */
+static Region *find_own(const Manager *m, const CmdClient *c, const RegionAddress *address)
+{
+    Region *r = find(m, address);
+    return r && r->state == REGION_OPENED && r->open.client == c ? r : NULL;
+}
+
+/* By the manager before this one, whose answer was lost. */
+static bool is_released(const Manager *m, const OpClose *op)
+{
+    const Region *r = find(m, &op->address);
+    return op->mode == CLOSE_RELEASE && r && r->state == REGION_KEPT &&
+           stamp_equal(&r->kept.stamp, &op->stamp);
 }
 
 bool cmd_region_may_come(const Manager *m, const RegionAddress *address)
@@ -94,6 +105,8 @@ static uint16_t close_begin(Manager *m, CmdClient *c, Session *session, const Wi
 
     if (wire_close_decode(request->body, request->body_len, &op) != 0)
         return STATUS_INVALID;
+    if (is_released(m, &op))
+        return STATUS_OK;
     Region *r = find_own(m, c, &op.address);
     if (!r)
         return cmd_region_may_come(m, &op.address) ? without_host(op.mode) : STATUS_GONE;

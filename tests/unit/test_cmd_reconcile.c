@@ -244,6 +244,28 @@ TEST(amnesia__early_close_waits_for_the_list)
     rig_free(rig);
 }
 
+/* The manager before this one has done it, and its answer was lost. */
+TEST(amnesia__a_close_that_is_done_already)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    open_many(rig, c, 1);
+    const RegionAddress address = c->open[0];
+    RegionAddress later = address;
+    later.opening++;
+    assert_int_equal(client_close(rig, c, &address, CLOSE_RELEASE, 1), STATUS_OK);
+    rig_amnesia(rig);
+    imd_join(rig, imd);
+    imd_list(rig, imd);
+    assert_int_equal(client_close(rig, c, &address, CLOSE_RELEASE, 2), STATUS_GONE);
+    assert_int_equal(client_close(rig, c, &later, CLOSE_RELEASE, 1), STATUS_GONE);
+    assert_int_equal(client_close(rig, c, &address, CLOSE_FREE, 0), STATUS_GONE);
+    assert_int_equal(client_close(rig, c, &address, CLOSE_RELEASE, 1), STATUS_OK);
+    assert_true(imd->regions[0].flags & REGION_RELEASED);
+    rig_free(rig);
+}
+
 /* Of a host that has come, and is still giving its list. */
 TEST(amnesia__early_close_waits_for_a_long_list)
 {
