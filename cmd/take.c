@@ -124,6 +124,8 @@ void cmd_take(Manager *m, CmdClient *c, Session *session, const WireRequest *req
                   status == STATUS_OK ? STATUS_BUSY : status, NULL, 0);
         return;
     }
+    /* The new region has half of the time that an OPEN has, the kept one the other half. */
+    t->give_up_ns = time_add(m->now_ns, m->config.request_deadline_ns);
     t->take = op;
     t->allocated = take_allocated;
     cmd_open_alloc(m, t);

@@ -127,6 +127,29 @@ TEST(take__without_room_elsewhere_leaves_it_as_it_is)
     rig_free(w.rig);
 }
 
+/* Its program gives the manager up soon after an OPEN would be over; what was opened for it then
+ * would be freed. */
+TEST(take__is_over_as_soon_as_an_open)
+{
+    World w = world_make();
+    FakeImd *other = imd_up(w.rig, 64 * KIB);
+    const uint64_t deadline_ns = w.rig->config.request_deadline_ns;
+    OpTakeReply r;
+    OpOpenReply again;
+    w.stays->deaf = other->deaf = true;
+    const uint64_t id = take_send(&w, epoch_of(w.leaves), w.kept.region);
+    rig_wait(w.rig, 2 * deadline_ns - 500 * NS_PER_MS);
+    w.stays->deaf = other->deaf = false;
+    w.leaves->deaf = true;
+    rig_wait(w.rig, 500 * NS_PER_MS);
+    assert_int_equal(taken(&w, id, &r), STATUS_NO_MEMORY);
+    w.leaves->deaf = false;
+    rig_live(w.rig, 5);
+    assert_int_equal(client_open(w.rig, w.program, &w.open, &again), STATUS_OK);
+    assert_int_equal(again.reused, 1);
+    rig_free(w.rig);
+}
+
 /* It was dropped there, and the manager did not know. */
 TEST(take__of_what_is_gone_frees_the_new_one)
 {
