@@ -364,9 +364,10 @@ TEST(close__of_what_a_first_page_named_is_early_enough)
     imd_join(rig, imd);
     rig_pump(rig);
     imd_page(rig, imd, 7, 0, 2, UINT64_MAX, imd->regions, 1);
-    uint64_t id = client_close_send(rig, c, &c->open[0], CLOSE_FREE, 0);
-    rig_pump(rig);
-    assert_int_equal(rig_status(rig, &c->session, id), STATUS_OK);
+    const RegionAddress address = c->open[0];
+    assert_int_equal(client_close(rig, client_new(rig), &address, CLOSE_FREE, 0), STATUS_GONE);
+    assert_int_equal(imd->count, 1);
+    assert_int_equal(client_close(rig, c, &address, CLOSE_FREE, 0), STATUS_OK);
     assert_int_equal(imd->count, 0);
     rig_free(rig);
 }

@@ -260,7 +260,7 @@ TEST(amnesia__a_close_that_is_done_already)
     imd_list(rig, imd);
     assert_int_equal(client_close(rig, c, &address, CLOSE_RELEASE, 2), STATUS_GONE);
     assert_int_equal(client_close(rig, c, &later, CLOSE_RELEASE, 1), STATUS_GONE);
-    assert_int_equal(client_close(rig, c, &address, CLOSE_FREE, 0), STATUS_GONE);
+    assert_int_equal(client_close(rig, c, &address, CLOSE_FREE, 1), STATUS_GONE);
     assert_int_equal(client_close(rig, c, &address, CLOSE_RELEASE, 1), STATUS_OK);
     assert_true(imd->regions[0].flags & REGION_RELEASED);
     rig_free(rig);
