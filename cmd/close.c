@@ -5,6 +5,7 @@
  * as done, too: nobody claims it when it comes. */
 #include "cmd/manager_private.h"
 
+/* The region, if it is in this opening. */
 static Region *find(const Manager *m, const RegionAddress *address)
 {
     const Host *h = cmd_host_find(m, address->epoch);
@@ -12,18 +13,15 @@ static Region *find(const Manager *m, const RegionAddress *address)
     return r && r->opening == address->opening ? r : NULL;
 }
 
-/* The region, if it is this client's in this opening. */
-static Region *find_own(const Manager *m, const CmdClient *c, const RegionAddress *address)
+static bool is_own(const Region *r, const CmdClient *c)
 {
-    Region *r = find(m, address);
-    return r && r->state == REGION_OPENED && r->open.client == c ? r : NULL;
+    return r->state == REGION_OPENED && r->open.client == c;
 }
 
 /* By the manager before this one, whose answer was lost. */
-static bool is_released(const Manager *m, const OpClose *op)
+static bool is_released(const Region *r, const OpClose *op)
 {
-    const Region *r = find(m, &op->address);
-    return op->mode == CLOSE_RELEASE && r && r->state == REGION_KEPT &&
+    return op->mode == CLOSE_RELEASE && r->state == REGION_KEPT &&
            stamp_equal(&r->kept.stamp, &op->stamp);
 }
 
@@ -105,10 +103,10 @@ static uint16_t close_begin(Manager *m, CmdClient *c, Session *session, const Wi
 
     if (wire_close_decode(request->body, request->body_len, &op) != 0)
         return STATUS_INVALID;
-    if (is_released(m, &op))
+    Region *r = find(m, &op.address);
+    if (r && is_released(r, &op))
         return STATUS_OK;
-    Region *r = find_own(m, c, &op.address);
-    if (!r)
+    if (!r || !is_own(r, c))
         return cmd_region_may_come(m, &op.address) ? without_host(op.mode) : STATUS_GONE;
     if (op.mode == CLOSE_RELEASE && !r->retain)
         return STATUS_INVALID;

@@ -209,37 +209,52 @@ TEST(amnesia__old_list_of_claims_frees_nothing)
     rig_free(rig);
 }
 
+/* A manager that knows nothing of a host and of a client's region there. */
+static Rig *amnesia(FakeImd **ret_imd, FakeClient **ret_client)
+{
+    Rig *rig = rig_new();
+    *ret_imd = imd_up(rig, 1024 * KIB);
+    *ret_client = client_new(rig);
+    open_many(rig, *ret_client, 1);
+    rig_amnesia(rig);
+    return rig;
+}
+
+/* The client has heard no answer to its release, and asks again. */
+static void release_again(Rig *rig, FakeClient *c, uint64_t id, const RegionAddress *address)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpClose op = {.address = *address, .mode = CLOSE_RELEASE, .stamp = stamp_of(1)};
+    size_t n = wire_close_encode(&op, body);
+    rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
+    rig_pump(rig);
+}
+
 /* A CLOSE in the moment before the imd's list came: it is not answered yet, the client asks
  * again, and what is to be kept is kept. */
 TEST(amnesia__early_close_waits_for_the_list)
 {
-    Rig *rig = rig_new();
-    FakeImd *imd = imd_up(rig, 1024 * KIB);
-    FakeClient *c = client_new(rig);
-    open_many(rig, c, 1);
-    rig_amnesia(rig);
-    uint8_t body[WIRE_BODY_MAX];
-    OpClose op = {.address = c->open[0], .mode = CLOSE_RELEASE, .stamp = stamp_of(1)};
-    size_t n = wire_close_encode(&op, body);
-    uint64_t id = client_request(rig, c, OP_CLOSE, body, n);
+    FakeImd *imd;
+    FakeClient *c;
+    Rig *rig = amnesia(&imd, &c);
+    RegionAddress address = c->open[0];
+    uint64_t id = client_close_send(rig, c, &address, CLOSE_RELEASE, 1);
     assert_false(rig_answered(rig, &c->session, id));
     imd_join(rig, imd);
-    rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
+    release_again(rig, c, id, &address);
     assert_false(rig_answered(rig, &c->session, id));
     imd_list(rig, imd);
-    rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
-    rig_pump(rig);
+    release_again(rig, c, id, &address);
     assert_int_equal(rig_status(rig, &c->session, id), STATUS_OK);
     assert_true(imd->regions[0].flags & REGION_RELEASED);
     /* Of a host that never shows up: until it counts as silent. */
-    op.address.epoch++;
-    n = wire_close_encode(&op, body);
-    id = client_request(rig, c, OP_CLOSE, body, n);
+    address.epoch++;
+    id = client_close_send(rig, c, &address, CLOSE_RELEASE, 1);
     rig_live(rig, 14);
-    rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
+    release_again(rig, c, id, &address);
     assert_false(rig_answered(rig, &c->session, id));
     rig_live(rig, 1);
-    rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
+    release_again(rig, c, id, &address);
     assert_int_equal(rig_status(rig, &c->session, id), STATUS_GONE);
     rig_free(rig);
 }
@@ -269,25 +284,20 @@ TEST(amnesia__a_close_that_is_done_already)
 /* Of a host that has come, and is still giving its list. */
 TEST(amnesia__early_close_waits_for_a_long_list)
 {
-    Rig *rig = rig_new();
-    FakeImd *imd = imd_up(rig, 1024 * KIB);
-    FakeClient *c = client_new(rig);
-    open_many(rig, c, 1);
-    rig_amnesia(rig);
+    FakeImd *imd;
+    FakeClient *c;
+    Rig *rig = amnesia(&imd, &c);
+    const RegionAddress address = c->open[0];
     imd_join(rig, imd);
-    uint8_t body[WIRE_BODY_MAX];
-    OpClose op = {.address = c->open[0], .mode = CLOSE_RELEASE, .stamp = stamp_of(1)};
-    size_t n = wire_close_encode(&op, body);
-    uint64_t id = client_request(rig, c, OP_CLOSE, body, n);
+    uint64_t id = client_close_send(rig, c, &address, CLOSE_RELEASE, 1);
     for (unsigned s = 0; s < 20; s++) {
         imd_beat(rig, imd);
         rig_wait(rig, NS_PER_S);
     }
-    rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
+    release_again(rig, c, id, &address);
     assert_false(rig_answered(rig, &c->session, id));
     imd_list(rig, imd);
-    rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
-    rig_pump(rig);
+    release_again(rig, c, id, &address);
     assert_int_equal(rig_status(rig, &c->session, id), STATUS_OK);
     rig_free(rig);
 }
@@ -316,18 +326,15 @@ TEST(amnesia__early_free_is_answered_at_once)
 /* A host that leaves before it has given its list: nothing is kept there, and nobody waits. */
 TEST(amnesia__close_at_a_host_that_leaves)
 {
-    Rig *rig = rig_new();
-    FakeImd *imd = imd_up(rig, 1024 * KIB);
-    FakeClient *c = client_new(rig);
-    open_many(rig, c, 1);
-    rig_amnesia(rig);
+    FakeImd *imd;
+    FakeClient *c;
+    Rig *rig = amnesia(&imd, &c);
+    const RegionAddress address = c->open[0];
     imd_join(rig, imd);
     uint8_t body[WIRE_BODY_MAX];
     OpPart part = {.hint = imd_hint(imd)};
     (void)rig_request(rig, &imd->session, &imd->ids, OP_PART, body, wire_part_encode(&part, body));
-    OpClose op = {.address = c->open[0], .mode = CLOSE_RELEASE, .stamp = stamp_of(1)};
-    uint64_t id = client_request(rig, c, OP_CLOSE, body, wire_close_encode(&op, body));
-    assert_int_equal(rig_status(rig, &c->session, id), STATUS_GONE);
+    assert_int_equal(client_close(rig, c, &address, CLOSE_RELEASE, 1), STATUS_GONE);
     rig_free(rig);
 }
 
@@ -337,18 +344,16 @@ TEST(amnesia__a_repeated_close_is_answered_without_its_host)
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
-    open_many(rig, c, 1);
-    uint8_t body[WIRE_BODY_MAX];
     WireReply reply;
-    OpClose op = {.address = c->open[0], .mode = CLOSE_RELEASE, .stamp = stamp_of(1)};
-    size_t n = wire_close_encode(&op, body);
-    uint64_t id = client_request(rig, c, OP_CLOSE, body, n);
+    open_many(rig, c, 1);
+    const RegionAddress address = c->open[0];
+    uint64_t id = client_close_send(rig, c, &address, CLOSE_RELEASE, 1);
     rig_pump(rig);
     assert_int_equal(rig_status(rig, &c->session, id), STATUS_OK);
     FakeRmd rmd = rmd_of(imd);
     rmd_report(rig, &rmd, HOST_OWNER_BUSY, imd->session.peer_epoch, "");
     assert_int_equal(rig_stats(rig).hosts, 0);
-    rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
+    release_again(rig, c, id, &address);
     assert_int_equal(rig_replies(rig, &c->session, id, &reply), 2);
     assert_int_equal(reply.status, STATUS_OK);
     rig_free(rig);
