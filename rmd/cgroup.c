@@ -9,12 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/os.h"
+#include "rmd/process_stat.h"
 
 enum {
     CPU_PERIOD_US = 100000,
     VALUE_MAX = 64,
-    STAT_MAX = 256,
     OURS_MAX = 16,
     GENERATIONS = 4 /* rmd, rmd-keeper, rmd-input */
 };
@@ -63,36 +62,26 @@ static int open_procs(const char *dir)
     return fd < 0 ? -errno : fd;
 }
 
-/* 0: it is gone. */
-static long parent_of(long pid)
-{
-    char path[VALUE_MAX], text[STAT_MAX];
-    long parent = 0;
-    (void)snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    (void)os_text_read(AT_FDCWD, path, text, sizeof text);
-    const char *name_end = strrchr(text, ')'); /* the name may have anything in it */
-    return name_end && sscanf(name_end, ") %*c %ld", &parent) == 1 ? parent : 0;
-}
-
 /* This process, or one that it has started, or that such a one has. */
-static bool is_ours(long pid)
+static bool is_ours(int pid)
 {
-    for (unsigned i = 0; pid > 0 && i < GENERATIONS; i++, pid = parent_of(pid))
-        if (pid == getpid())
-            return true;
-    return false;
+    char name[PROCESS_NAME_BYTES];
+    for (unsigned i = 1; pid != getpid(); i++)
+        if (i == GENERATIONS || !process_stat("/proc", pid, name, &pid))
+            return false;
+    return true;
 }
 
 /* Those of ours that are in the group itself. */
-static unsigned find_ours(const char *dir, long pids[OURS_MAX])
+static unsigned find_ours(const char *dir, int pids[OURS_MAX])
 {
     char path[PATH_MAX];
     unsigned count = 0;
-    long pid;
+    int pid;
     if ((size_t)snprintf(path, sizeof path, "%s/cgroup.procs", dir) >= sizeof path)
         return 0;
     FILE *f = fopen(path, "re");
-    while (f && count < OURS_MAX && fscanf(f, "%ld", &pid) == 1)
+    while (f && count < OURS_MAX && fscanf(f, "%d", &pid) == 1)
         if (is_ours(pid))
             pids[count++] = pid;
     if (f)
@@ -104,15 +93,17 @@ static unsigned find_ours(const char *dir, long pids[OURS_MAX])
 static int step_aside(const char *parent)
 {
     char dir[PATH_MAX], value[VALUE_MAX];
-    long pids[OURS_MAX];
+    int pids[OURS_MAX];
     const unsigned count = find_ours(parent, pids);
-    int res = count > 0 ? 0 : -ESRCH;
+    int res = 0;
+    if (count == 0)
+        return -ESRCH;
     if ((size_t)snprintf(dir, sizeof dir, "%s/rmd", parent) >= sizeof dir)
         return -ENAMETOOLONG;
-    if (count > 0 && mkdir(dir, 0755) < 0 && errno != EEXIST)
+    if (mkdir(dir, 0755) < 0 && errno != EEXIST)
         return -errno;
     for (unsigned i = 0; i < count && res == 0; i++) {
-        (void)snprintf(value, sizeof value, "%ld", pids[i]);
+        (void)snprintf(value, sizeof value, "%d", pids[i]);
         res = write_file(dir, "cgroup.procs", value);
         if (res == -ESRCH) /* it has just ended */
             res = 0;

@@ -12,6 +12,7 @@
 
 #include "base/os.h"
 #include "base/time.h"
+#include "rmd/process_stat.h"
 
 enum { PATH_BYTES = 1024, TEXT_BYTES = 1024 };
 static const uint64_t SEARCH_NS = 10 * NS_PER_S; /* all of /proc costs milliseconds */
@@ -64,20 +65,6 @@ int shares_of_process(const char *proc, int pid, uint64_t *ret_ns)
 
 /* ---- by name --------------------------------------------------------------------------------- */
 
-/* Of "PID (NAME) STATE PARENT ..."; the name may have anything in it. */
-static bool read_stat(const char *proc, const char *pid, char name[TEXT_BYTES], int *ret_parent)
-{
-    char path[PATH_BYTES], text[TEXT_BYTES];
-    (void)snprintf(path, sizeof path, "%s/%.32s/stat", proc, pid);
-    if (os_text_read(AT_FDCWD, path, text, sizeof text) <= 0)
-        return false;
-    const char *from = strchr(text, '('), *to = strrchr(text, ')');
-    if (!from || !to || to <= from || sscanf(to, ") %*c %d", ret_parent) != 1)
-        return false;
-    (void)snprintf(name, TEXT_BYTES, "%.*s", (int)(to - from - 1), from + 1);
-    return true;
-}
-
 static bool wanted(const char *name, char *const *names)
 {
     for (; *names; names++)
@@ -97,7 +84,7 @@ static bool is_in(const ShareSet *set, int pid)
 /* One walk over all processes, which adds children of those that are in already. */
 static bool walk(const char *proc, char *const *names, ShareSet *set)
 {
-    char name[TEXT_BYTES];
+    char name[PROCESS_NAME_BYTES];
     int parent;
     unsigned before = set->count;
     DIR *d = opendir(proc);
@@ -105,7 +92,7 @@ static bool walk(const char *proc, char *const *names, ShareSet *set)
         return false;
     for (const struct dirent *e; (e = readdir(d)) != NULL && set->count < SHARES_PROCESSES_MAX;) {
         int pid = is_number(e->d_name) ? atoi(e->d_name) : 0;
-        if (pid > 0 && !is_in(set, pid) && read_stat(proc, e->d_name, name, &parent) &&
+        if (pid > 0 && !is_in(set, pid) && process_stat(proc, pid, name, &parent) &&
             (wanted(name, names) || is_in(set, parent)))
             set->of[set->count++] = (ShareOne){.pid = pid};
     }
