@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* Jobs of a mount: one that waits for another does not keep it from running. */
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <time.h>
 
 #include "adapters/mount/jobs.h"
 #include "base/cleanup.h"
+#include "base/os.h"
 #include "tests/lib/case.h"
+
+/* The linker puts it before what the jobs call (meson.build). */
+int __real_os_thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx);
+int __wrap_os_thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx);
+
+static bool refuses;
+
+int __wrap_os_thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx)
+{
+    return refuses ? -EAGAIN : __real_os_thread_start(ret, run, ctx);
+}
 
 enum { ROUNDS = 200, AT_ONCE = 8, PATIENCE_S = 60 };
 
@@ -77,4 +90,24 @@ TEST(end__does_what_is_left)
     jobs_end(jobs);
     assert_int_equal(round.ended, ARRAY_SIZE(each));
     jobs_end(NULL);
+}
+
+/* What must be done is done by the first thread, one after the other; without that there are no
+ * jobs. */
+TEST(threads__that_cannot_be_started)
+{
+    Jobs *jobs;
+    Round round = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .of = 1};
+    RoundJob each[3];
+    assert_int_equal(jobs_new(&jobs), 0);
+    refuses = true;
+    for (unsigned i = 0; i < ARRAY_SIZE(each); i++) {
+        each[i] = (RoundJob){{.run = meet}, &round};
+        jobs_push(jobs, &each[i].job);
+    }
+    jobs_end(jobs);
+    const int res = jobs_new(&jobs);
+    refuses = false;
+    assert_int_equal(round.ended, ARRAY_SIZE(each));
+    assert_int_equal(res, -EAGAIN);
 }
