@@ -6,15 +6,15 @@
 
 declare -A proc_pid=() proc_address=() proc_fd=()
 
-# wait_for SECONDS COMMAND...: until it succeeds; false when it has not in time. It rests three times as long as the
-# command takes, from 50 to 500 ms, so that others have the processor.
+# wait_for SECONDS COMMAND...: until it succeeds; false when it has not in time. It rests as long as the
+# command takes, and 50 ms more, so that others have the processor.
 wait_for() {
   local deadline=$((SECONDS + $1 + 1)) begun rest
   shift
   until begun=${EPOCHREALTIME/[.,]/} && "$@"; do
     [ "$SECONDS" -lt "$deadline" ] || return 1
-    rest=$((3 * (${EPOCHREALTIME/[.,]/} - begun)))
-    printf -v rest '0.%06d' "$((rest < 50000 ? 50000 : rest > 500000 ? 500000 : rest))"
+    rest=$((${EPOCHREALTIME/[.,]/} - begun + 50000))
+    printf -v rest '%d.%06d' "$((rest / 1000000))" "$((rest % 1000000))"
     sleep "$rest"
   done
 }
