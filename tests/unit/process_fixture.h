@@ -30,24 +30,16 @@
 #include "tests/lib/call_asserts.h"
 #include "tests/lib/case.h"
 #include "tests/lib/cluster.h"
+#include "tests/lib/forked.h"
 #include "tests/lib/load.h"
 #include "tests/lib/sanitizer.h"
 
-#define FOR_SANITIZER __attribute__((visibility("default"))) /* its library calls it */
 #if UNDER_TSAN
 /* TSan does not follow a thread in the child of a process with threads: there, it starts none. */
 enum { SCALE = 4, CHILD_HAS_THREADS = 0 };
 #else
 enum { SCALE = 1, CHILD_HAS_THREADS = 1 };
 #endif
-
-/* What the parent's other threads own is leaked in a forked child, by nature. */
-static atomic_bool forked_child;
-FOR_SANITIZER int __lsan_is_turned_off(void);
-int __lsan_is_turned_off(void)
-{
-    return forked_child;
-}
 
 enum { THREADS = 6, PIECE = 100 * 1000, SMALL = 8192 };
 

@@ -13,6 +13,7 @@
 #include <dodo/dodo.h>
 
 #include "tests/lib/case.h"
+#include "tests/lib/forked.h"
 
 enum { LEN = 200000 }; /* more than is written without a thread */
 
@@ -45,8 +46,10 @@ static void fork_and_exit(void)
     int status;
     (void)fflush(NULL);
     pid_t child = fork();
-    if (child == 0)
+    if (child == 0) {
+        forked_child = true;
         exit(0);
+    }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
 }

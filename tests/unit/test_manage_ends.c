@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "tests/lib/bad_conf.h"
+#include "tests/lib/forked.h"
 #include "tests/lib/sanitizer.h"
 #include "tests/lib/scenario.h"
 
@@ -161,14 +162,6 @@ static void end__exit_at_once_flushes_nothing(void)
 }
 
 /* ---- fork ------------------------------------------------------------------------------------ */
-
-/* What the parent's other threads own is leaked in a forked child, by nature. */
-static bool forked_child;
-__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
-__attribute__((visibility("default"))) int __lsan_is_turned_off(void)
-{
-    return forked_child;
-}
 
 /* The child has no regions, flushes nothing of the parent's by its exit, does not hold the parent's
  * ranges, and has a cache of its own when it wants one. */
