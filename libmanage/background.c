@@ -4,23 +4,23 @@
 
 static bool remotes_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
-    if (!c->remotes_wanted && !c->remotes_closing)
+    if (!c->remotes.wanted && !c->remotes.closing)
         return false;
-    LIST_FOREACH(n, &c->regions) {
+    LIST_FOREACH(n, &c->regions.all) {
         Region *r = CONTAINER_OF(n, Region, link);
-        if (r->remote_state == REMOTE_CLOSING && !r->remote_jobs && !r->closing) {
+        if (r->remote.state == REMOTE_CLOSING && !r->remote.jobs && !r->closing) {
             job_begin(job, r, CACHE_CLOSE_REMOTE, now_ns);
-            r->remote_state = REMOTE_CLOSE_JOB;
-            c->remotes_closing--;
+            r->remote.state = REMOTE_CLOSE_JOB;
+            c->remotes.closing--;
             return true;
         }
-        if (!r->remote_wanted)
+        if (!r->remote.wanted)
             continue;
-        r->remote_wanted = false;
-        c->remotes_wanted--;
+        r->remote.wanted = false;
+        c->remotes.wanted--;
         if (!r->closing && remote_may_open(c, r, now_ns)) {
             job_begin(job, r, CACHE_OPEN_REMOTE, now_ns);
-            r->remote_state = REMOTE_OPENING;
+            r->remote.state = REMOTE_OPENING;
             return true;
         }
     }
@@ -75,7 +75,7 @@ void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, u
 {
     cache_enter(c);
     Region *r = job->region;
-    c->ahead_of_files -= job->ahead && job->kind == CACHE_READ_FILE;
+    c->ahead.files -= job->ahead && job->kind == CACHE_READ_FILE;
     batch_note(c, job, now_ns);
     /* What could not be written is in the region, for its csync. */
     if (job_end(c, job, result, now_ns) != 0 && job->ahead)
@@ -86,7 +86,7 @@ void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, u
 uint64_t cache_background_deadline(Cache *c)
 {
     cache_enter(c);
-    uint64_t at = c->stuck ? c->stuck_until_ns : TIME_NEVER;
+    uint64_t at = c->local.stuck ? c->local.stuck_until_ns : TIME_NEVER;
     cache_unlock(c);
     return at;
 }
@@ -106,9 +106,9 @@ void cache_clone_copied(Cache *c, const CacheJob *job)
 bool cache_collapse_take(Cache *c, void **ret_at, size_t *ret_bytes)
 {
     cache_enter(c);
-    bool taken = c->collapsing && !c->files_left &&
-                 buffers_part(&c->buffers, c->collapsed, ret_at, ret_bytes);
-    c->collapsed += taken;
+    bool taken = c->collapse.running && !c->ways.files_left &&
+                 buffers_part(&c->local.buffers, c->collapse.parts, ret_at, ret_bytes);
+    c->collapse.parts += taken;
     cache_unlock(c);
     return taken;
 }

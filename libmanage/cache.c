@@ -41,32 +41,32 @@ Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
         return NULL;
     memset(c, 0, size);
     c->cfg = *config;
-    c->open_len = config->regions_max;
+    c->hits.open_len = config->regions_max;
     c->piece_shift = (unsigned)__builtin_ctz(config->piece_bytes);
     c->hooks = *hooks;
-    list_init(&c->regions);
-    list_init(&c->ahead);
-    list_init(&c->claimed);
+    list_init(&c->regions.all);
+    list_init(&c->ahead.pieces);
+    list_init(&c->hits.claimed);
     list_init(&c->keep.due);
-    list_init(&c->ways);
-    list_init(&c->traces);
-    c->dir.limit_bytes = config->limit_bytes;
+    list_init(&c->ways.all);
+    list_init(&c->traces.all);
+    c->policies.dir.limit_bytes = config->limit_bytes;
     fill_init(&c->fill, config->extent_bytes, config->spend_percent);
     c->background_idle = true;
-    c->policy = policy_builtin(POLICY_DEFAULT);
-    c->policy_self = c->policy->create(config->limit_bytes);
+    c->policies.active = policy_builtin(POLICY_DEFAULT);
+    c->policies.self = c->policies.active->create(config->limit_bytes);
     generation_reset(c);
-    c->open = calloc(config->regions_max, sizeof *c->open);
-    if (!c->policy_self || !c->open || hmap_init(&c->places, 0) < 0) {
-        free(c->open);
-        if (c->policy_self)
-            c->policy->destroy(c->policy_self);
+    c->hits.open = calloc(config->regions_max, sizeof *c->hits.open);
+    if (!c->policies.self || !c->hits.open || hmap_init(&c->regions.places, 0) < 0) {
+        free(c->hits.open);
+        if (c->policies.self)
+            c->policies.active->destroy(c->policies.self);
         free(c);
         return NULL;
     }
-    bool mapped = buffers_init(&c->buffers, c->cfg.pages, c->cfg.limit_bytes, c->cfg.piece_bytes,
-                               sizeof(Piece));
-    c->collapse_at = mapped ? collapse_after(c) : UINT64_MAX;
+    bool mapped = buffers_init(&c->local.buffers, c->cfg.pages, c->cfg.limit_bytes,
+                               c->cfg.piece_bytes, sizeof(Piece));
+    c->collapse.at = mapped ? collapse_after(c) : UINT64_MAX;
     return c;
 }
 
@@ -74,22 +74,22 @@ Cache *cache_free(Cache *c)
 {
     if (!c)
         return NULL;
-    LIST_FOREACH(n, &c->regions) {
+    LIST_FOREACH(n, &c->regions.all) {
         Region *r = CONTAINER_OF(n, Region, link);
         void *file = r->file;
         region_free(c, r);
         if (c->hooks.file_release)
             c->hooks.file_release(c->hooks.ctx, file);
     }
-    if (c->policy->destroy)
-        c->policy->destroy(c->policy_self);
+    if (c->policies.active->destroy)
+        c->policies.active->destroy(c->policies.self);
     lanes_free(c);
     ways_free(c);
     traces_free(c);
-    buffers_deinit(&c->buffers);
-    free(c->open);
-    free(c->table);
-    hmap_deinit(&c->places);
+    buffers_deinit(&c->local.buffers);
+    free(c->hits.open);
+    free(c->regions.table);
+    hmap_deinit(&c->regions.places);
     free(c);
     return NULL;
 }
@@ -112,8 +112,8 @@ int cache_region_next(Cache *c, int rd)
 {
     int found = -1;
     cache_enter(c);
-    for (unsigned i = rd < 0 ? 0 : (unsigned)rd + 1; i < c->table_len && found < 0; i++)
-        if (c->table[i])
+    for (unsigned i = rd < 0 ? 0 : (unsigned)rd + 1; i < c->regions.table_len && found < 0; i++)
+        if (c->regions.table[i])
             found = (int)i;
     cache_unlock(c);
     return found;
@@ -131,20 +131,20 @@ static int by_last_use(const void *a, const void *b)
 static int set_policy_locked(Cache *c, const struct manage_policy *policy)
 {
     size_t n = 0;
-    struct manage_entry **all = calloc(c->dir.entries + 1, sizeof *all);
+    struct manage_entry **all = calloc(c->policies.dir.entries + 1, sizeof *all);
     void *self = all && policy->create ? policy->create(c->cfg.limit_bytes) : NULL;
     if (!all || (policy->create && !self)) {
         free(all);
         return -ENOMEM;
     }
-    for (struct manage_entry *e = c->dir.oldest; e; e = e->newer) {
+    for (struct manage_entry *e = c->policies.dir.oldest; e; e = e->newer) {
         manage_entry_unlink(e);
         all[n++] = e;
     }
-    if (c->policy->destroy)
-        c->policy->destroy(c->policy_self);
-    c->policy = policy;
-    c->policy_self = self;
+    if (c->policies.active->destroy)
+        c->policies.active->destroy(c->policies.self);
+    c->policies.active = policy;
+    c->policies.self = self;
     generation_reset(c);
     qsort(all, n, sizeof *all, by_last_use);
     for (size_t i = 0; i < n; i++) {
@@ -161,8 +161,8 @@ int cache_set_policy(Cache *c, int number)
     cache_enter(c);
     const struct manage_policy *policy = policy_builtin(number);
     int own = number - policy_builtin_count();
-    if (!policy && own >= 0 && own < c->registered_count)
-        policy = c->registered[own];
+    if (!policy && own >= 0 && own < c->policies.registered_count)
+        policy = c->policies.registered[own];
     int result = policy ? set_policy_locked(c, policy) : -EINVAL;
     cache_unlock(c);
     return result;
@@ -175,9 +175,9 @@ int cache_register_policy(Cache *c, const struct manage_policy *policy)
         return -EINVAL;
     cache_enter(c);
     int number = -ENOSPC;
-    if (c->registered_count < CACHE_POLICIES_MAX) {
-        number = policy_builtin_count() + c->registered_count;
-        c->registered[c->registered_count++] = policy;
+    if (c->policies.registered_count < CACHE_POLICIES_MAX) {
+        number = policy_builtin_count() + c->policies.registered_count;
+        c->policies.registered[c->policies.registered_count++] = policy;
     }
     cache_unlock(c);
     return number;
@@ -189,9 +189,9 @@ void cache_stats(Cache *c, struct manage_stats *ret)
 {
     cache_enter(c);
     *ret = c->stats;
-    ret->regions = c->region_count;
-    ret->cached_bytes = c->used_bytes;
-    ret->dirty_bytes = c->dirty_bytes;
+    ret->regions = c->regions.count;
+    ret->cached_bytes = c->local.used_bytes;
+    ret->dirty_bytes = c->local.dirty_bytes;
     ret->limit_bytes = c->cfg.limit_bytes;
     ret->extent_spent_ns = c->fill.ledger.spent_ns;
     ret->extent_earned_ns = c->fill.ledger.earned_ns;
@@ -216,7 +216,7 @@ static int state_locked(Cache *c, int rd, uint64_t offset)
     uint64_t *held = remote_map(r, index);
     bool local = p && p->valid;
     /* What is dirty here is not there. */
-    bool remote = r->remote_state == REMOTE_OPEN && held && (*held & (local ? p->valid : ~0ull));
+    bool remote = r->remote.state == REMOTE_OPEN && held && (*held & (local ? p->valid : ~0ull));
     return local ? (remote ? CACHE_BOTH : CACHE_LOCAL) : remote ? CACHE_REMOTE : CACHE_DISK;
 }
 
@@ -268,7 +268,7 @@ static bool piece_check(const Cache *c, const Region *r, const Piece *p, uint64_
     s->dirty += p->dirty ? p->len : 0;
     s->ahead += p->ahead ? p->len : 0;
     s->known += p->known;
-    s->due += !list_empty(&p->keep_link);
+    s->due += !list_empty(&p->links.keep);
     s->known_bytes += p->known ? p->len : 0;
     s->stuck += p->stuck;
     return p->region == r && p->index == index && p->len == piece_len(c, r, index) &&
@@ -276,10 +276,10 @@ static bool piece_check(const Cache *c, const Region *r, const Piece *p, uint64_
            !((p->dirty | p->unsynced | p->syncing) & p->from_remote) && !(p->ahead && p->known) &&
            !(p->passed && (!p->job || p->passed & p->valid)) &&
            !(p->dirty && p->dirty & *remote_map(r, index)) &&
-           list_empty(&p->dirty_link) == !p->dirty && list_empty(&p->ahead_link) == !p->ahead &&
+           list_empty(&p->links.dirty) == !p->dirty && list_empty(&p->links.ahead) == !p->ahead &&
            ((p->entry.flags & MANAGE_ENTRY_BUSY) != 0) ==
                (piece_busy(p) || p->direct || p->stuck || p->wanted_by ||
-                !list_empty(&p->claimed_link)) &&
+                !list_empty(&p->links.claimed)) &&
            ((p->entry.flags & MANAGE_ENTRY_DIRTY) != 0) == (p->dirty != 0) &&
            !(p->writer && (p->pins || p->job)) && p->leaf->data[index % LEAF_PIECES] == p->data &&
            !(p->leaf->readable[index % LEAF_PIECES] & ~(p->known && !p->writer ? p->valid : 0));
@@ -289,14 +289,14 @@ static bool piece_check(const Cache *c, const Region *r, const Piece *p, uint64_
 static bool ways_check(const Cache *c, uint64_t pieces)
 {
     unsigned left = 0, regions = 0;
-    LIST_FOREACH(n, &c->ways) {
+    LIST_FOREACH(n, &c->ways.all) {
         const Ways *w = CONTAINER_OF(n, Ways, link);
         left += w->left;
         regions += w->regions;
         LIST_FOREACH(at, &w->pieces)
-            pieces -= CONTAINER_OF(at, Piece, file_link)->region->ways == w;
+            pieces -= CONTAINER_OF(at, Piece, links.file)->region->ways == w;
     }
-    return pieces == 0 && left == c->files_left && regions == c->region_count;
+    return pieces == 0 && left == c->ways.files_left && regions == c->regions.count;
 }
 
 /* What the lists of traces take is counted, and each region has that of its file. */
@@ -304,13 +304,13 @@ static bool traces_check(const Cache *c)
 {
     uint64_t bytes = 0;
     unsigned count = 0, asking = 0;
-    LIST_FOREACH(n, &c->traces) {
+    LIST_FOREACH(n, &c->traces.all) {
         const Trace *t = CONTAINER_OF(n, Trace, link);
         bytes += (uint64_t)(t->before.room + t->now.room) * sizeof *t->now.ranges;
         asking += t->asks != NULL;
         count++;
     }
-    return bytes == c->trace_bytes && count == c->traces_count && asking == c->traces_asking;
+    return bytes == c->traces.bytes && count == c->traces.count && asking == c->traces.asking;
 }
 
 bool cache_check(Cache *c)
@@ -318,10 +318,10 @@ bool cache_check(Cache *c)
     Sums s = {0};
     bool good = true;
     cache_enter(c);
-    LIST_FOREACH(n, &c->regions) {
+    LIST_FOREACH(n, &c->regions.all) {
         Region *r = CONTAINER_OF(n, Region, link);
-        s.wanted += r->remote_wanted;
-        s.closing += r->remote_state == REMOTE_CLOSING;
+        s.wanted += r->remote.wanted;
+        s.closing += r->remote.state == REMOTE_CLOSING;
         for (uint64_t i = 0; i < r->leaf_count * LEAF_PIECES; i++) {
             if (!r->leaves[i / LEAF_PIECES]) {
                 i += LEAF_PIECES - 1;
@@ -330,14 +330,15 @@ bool cache_check(Cache *c)
             Piece *p = piece_find(r, i);
             bool present = r->leaves[i / LEAF_PIECES]->present[i % LEAF_PIECES / 64] >> i % 64 & 1;
             good = good && present == (p != NULL) && (!p || piece_check(c, r, p, i, &s));
-            good = good && (r->remote_state == REMOTE_OPEN || !*remote_map(r, i));
+            good = good && (r->remote.state == REMOTE_OPEN || !*remote_map(r, i));
         }
     }
-    good = good && s.used == c->used_bytes && s.used + buffers_kept(c) <= c->cfg.limit_bytes &&
-           s.dirty == c->dirty_bytes && s.ahead == c->ahead_bytes && s.known == c->dir.entries &&
-           s.known_bytes == c->dir.bytes && s.stuck == c->stuck && s.wanted == c->remotes_wanted &&
-           s.closing == c->remotes_closing && s.due == c->keep.due_count &&
-           ways_check(c, s.pieces) && traces_check(c);
+    good = good && s.used == c->local.used_bytes &&
+           s.used + buffers_kept(c) <= c->cfg.limit_bytes && s.dirty == c->local.dirty_bytes &&
+           s.ahead == c->ahead.bytes && s.known == c->policies.dir.entries &&
+           s.known_bytes == c->policies.dir.bytes && s.stuck == c->local.stuck &&
+           s.wanted == c->remotes.wanted && s.closing == c->remotes.closing &&
+           s.due == c->keep.due_count && ways_check(c, s.pieces) && traces_check(c);
     cache_unlock(c);
     return good;
 }

@@ -148,8 +148,8 @@ void cache_sync_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
     cache_enter(c);
     if (call_begin(c, call, CALL_SYNC, rd)) {
         call->epoch = c->epoch;
-        call->sync_failures = call->region->sync_failures;
-        call->write_failures = call->region->write_failures;
+        call->sync_failures = call->region->writeback.sync_failures;
+        call->write_failures = call->region->writeback.failures;
         sync_run(c, call, now_ns);
     }
     cache_unlock(c);
@@ -158,12 +158,12 @@ void cache_sync_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
 void cache_retain_start(CacheCall *call, Cache *c, int rd, uint64_t patience_ns, uint64_t now_ns)
 {
     cache_enter(c);
-    c->retain_patience_ns = patience_ns;
+    c->remotes.retain_patience_ns = patience_ns;
     Region *r = call_begin(c, call, CALL_RETAIN, rd);
     if (r) {
         call->epoch = c->epoch;
-        call->sync_failures = r->sync_failures;
-        call->write_failures = r->write_failures;
+        call->sync_failures = r->writeback.sync_failures;
+        call->write_failures = r->writeback.failures;
         sync_run(c, call, now_ns);
     }
     cache_unlock(c);
@@ -175,8 +175,8 @@ void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
     Region *r = call_begin(c, call, CALL_CLOSE, rd);
     if (r) {
         call->epoch = UINT64_MAX;
-        call->sync_failures = r->sync_failures;
-        call->write_failures = r->write_failures;
+        call->sync_failures = r->writeback.sync_failures;
+        call->write_failures = r->writeback.failures;
         r->closing = true;
         region_refuse(c, r);
         stream_forget(c, r);

@@ -19,12 +19,12 @@ enum {
 static void file_sync_begin(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
-    r->syncing = true;
-    r->written = false;
-    r->lone_syncing = r->lone;
-    r->lone = 0;
-    LIST_FOREACH(n, &r->unsynced) {
-        Piece *p = CONTAINER_OF(n, Piece, sync_link);
+    r->writeback.syncing = true;
+    r->writeback.written = false;
+    r->writeback.lone_syncing = r->writeback.lone;
+    r->writeback.lone = 0;
+    LIST_FOREACH(n, &r->writeback.unsynced) {
+        Piece *p = CONTAINER_OF(n, Piece, links.unsynced);
         p->syncing = p->unsynced;
         p->unsynced = 0;
     }
@@ -37,24 +37,24 @@ static void file_sync_begin(Cache *c, CacheCall *call, uint64_t now_ns)
  * again. */
 static void file_sync_end(Cache *c, Region *r, int error)
 {
-    r->syncing = false;
-    r->written |= error != 0;
-    r->sync_failures += error != 0;
-    LIST_FOREACH(n, &r->unsynced) {
-        Piece *p = CONTAINER_OF(n, Piece, sync_link);
+    r->writeback.syncing = false;
+    r->writeback.written |= error != 0;
+    r->writeback.sync_failures += error != 0;
+    LIST_FOREACH(n, &r->writeback.unsynced) {
+        Piece *p = CONTAINER_OF(n, Piece, links.unsynced);
         if (error && GUARD(SYNC_FAILED)) {
             piece_dirty(c, p, (p->syncing | (GUARD(SYNC_BESIDE) ? p->unsynced : 0)) & p->valid);
             p->unsynced = 0;
         }
         p->syncing = 0;
         if (!p->unsynced)
-            list_remove(&p->sync_link);
+            list_remove(&p->links.unsynced);
     }
-    if (GUARD(LONE) && error && (r->lone_syncing || r->lone)) {
+    if (GUARD(LONE) && error && (r->writeback.lone_syncing || r->writeback.lone)) {
         region_lost(r, -error);
-        r->lone = 0;
+        r->writeback.lone = 0;
     }
-    r->lone_syncing = 0;
+    r->writeback.lone_syncing = 0;
 }
 
 /* ---- phases: each returns true when it is over, else the call needs something --------------- */
@@ -76,12 +76,12 @@ static bool quiet(Cache *c, CacheCall *call, uint64_t now_ns)
 static bool write_back(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
-    LIST_FOREACH(n, &r->dirty) {
-        Piece *p = CONTAINER_OF(n, Piece, dirty_link);
+    LIST_FOREACH(n, &r->writeback.dirty) {
+        Piece *p = CONTAINER_OF(n, Piece, links.dirty);
         if (p->dirty_epoch > call->epoch)
             break;
         if (p->failed_at > call->write_failures) {
-            call->failed = r->failure;
+            call->failed = r->writeback.failure;
             continue;
         }
         if (piece_no_write(p) || p->direct) {
@@ -101,18 +101,18 @@ static bool needs_sync(const CacheCall *call)
 {
     const Region *r = call->region;
     if (call->kind != CALL_SYNC)
-        return r->written && GUARD(SYNC_WRITTEN);
-    return r->written || !(r->flags & DODO_RDONLY);
+        return r->writeback.written && GUARD(SYNC_WRITTEN);
+    return r->writeback.written || !(r->flags & DODO_RDONLY);
 }
 
 static bool to_disk(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
-    if (r->syncing) {
+    if (r->writeback.syncing) {
         call_block(c, call, TIME_NEVER);
-    } else if (GUARD(SYNC_JOINED) && call->sync_failures != r->sync_failures) {
+    } else if (GUARD(SYNC_JOINED) && call->sync_failures != r->writeback.sync_failures) {
         /* Another call's failed meanwhile: what this one wrote is dirty again. */
-        call->sync_failures = r->sync_failures;
+        call->sync_failures = r->writeback.sync_failures;
         if (call->kind == CALL_SYNC)
             call->epoch = c->epoch;
         call->phase = SYNC_WRITE;
@@ -129,14 +129,14 @@ static bool to_disk(Cache *c, CacheCall *call, uint64_t now_ns)
 static bool open_remote(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
-    if (r->remote_state == REMOTE_OPENING) {
+    if (r->remote.state == REMOTE_OPENING) {
         call_block(c, call, TIME_NEVER);
         return false;
     }
     if (!remote_may_open(c, r, now_ns))
         return true;
     job_begin(&call->job, r, CACHE_OPEN_REMOTE, now_ns);
-    r->remote_state = REMOTE_OPENING;
+    r->remote.state = REMOTE_OPENING;
     call_job(call);
     return false;
 }
@@ -175,9 +175,9 @@ static bool keep(Cache *c, CacheCall *call, uint64_t now_ns)
 static void remote_close_begin(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
-    c->remotes_closing -= r->remote_state == REMOTE_CLOSING;
+    c->remotes.closing -= r->remote.state == REMOTE_CLOSING;
     job_begin(&call->job, r, CACHE_CLOSE_REMOTE, now_ns);
-    r->remote_state = REMOTE_CLOSE_JOB;
+    r->remote.state = REMOTE_CLOSE_JOB;
     call_job(call);
 }
 
@@ -189,7 +189,7 @@ static bool close_remote(Cache *c, CacheCall *call, uint64_t now_ns)
         call_block(c, call, TIME_NEVER);
         return false;
     }
-    if (r->remote_state != REMOTE_OPEN && r->remote_state != REMOTE_CLOSING)
+    if (r->remote.state != REMOTE_OPEN && r->remote.state != REMOTE_CLOSING)
         return true;
     remote_close_begin(c, call, now_ns);
     return false;
@@ -200,11 +200,11 @@ static bool close_remote(Cache *c, CacheCall *call, uint64_t now_ns)
 static bool retain_remote(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
-    if (r->remote_state == REMOTE_NONE || r->remote_state == REMOTE_OPENING)
+    if (r->remote.state == REMOTE_NONE || r->remote.state == REMOTE_OPENING)
         return true;
     remote_lost(c, r, now_ns);
-    r->remote_not_before_ns = TIME_NEVER;
-    if (r->remote_state == REMOTE_CLOSING && !r->remote_jobs)
+    r->remote.not_before_ns = TIME_NEVER;
+    if (r->remote.state == REMOTE_CLOSING && !r->remote.jobs)
         remote_close_begin(c, call, now_ns);
     else
         call_block(c, call, TIME_NEVER);
@@ -216,9 +216,12 @@ static bool retain_remote(Cache *c, CacheCall *call, uint64_t now_ns)
 static int sync_error(const CacheCall *call)
 {
     const Region *r = call->region;
-    bool lost = r->lost_error && !(call->kind == CALL_CLOSE && r->lost_told);
-    int write_error = GUARD(TOLD) ? r->write_error : 0;
-    return call->failed ? call->failed : write_error ? write_error : lost ? r->lost_error : 0;
+    bool lost = r->writeback.lost_error && !(call->kind == CALL_CLOSE && r->writeback.lost_told);
+    int write_error = GUARD(TOLD) ? r->writeback.error : 0;
+    return call->failed  ? call->failed
+           : write_error ? write_error
+           : lost        ? r->writeback.lost_error
+                         : 0;
 }
 
 /* Does the region go? */
@@ -233,9 +236,9 @@ static void sync_over(Cache *c, CacheCall *call)
     int error = sync_error(call);
     bool goes = closes(call);
     if (call->kind != CALL_RETAIN) /* which informs nobody */
-        r->write_error = 0;
+        r->writeback.error = 0;
     if (call->kind == CALL_CLOSE) {
-        r->lost_told = r->lost_error != 0;
+        r->writeback.lost_told = r->writeback.lost_error != 0;
         r->closing = false;
     }
     if (goes) {
@@ -253,10 +256,10 @@ static void sync_over(Cache *c, CacheCall *call)
 /* A call that retains is in the way of others. True: it has waited long enough. */
 static bool retain_waits(Cache *c, CacheCall *call, uint64_t now_ns)
 {
-    if (!c->retain_until_ns)
-        c->retain_until_ns = time_add(now_ns, c->retain_patience_ns);
-    call->until_ns = min_u64(call->until_ns, c->retain_until_ns);
-    return now_ns >= c->retain_until_ns;
+    if (!c->remotes.retain_until_ns)
+        c->remotes.retain_until_ns = time_add(now_ns, c->remotes.retain_patience_ns);
+    call->until_ns = min_u64(call->until_ns, c->remotes.retain_until_ns);
+    return now_ns >= c->remotes.retain_until_ns;
 }
 
 void sync_run(Cache *c, CacheCall *call, uint64_t now_ns)

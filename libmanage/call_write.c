@@ -295,7 +295,7 @@ void write_done(Cache *c, CacheCall *call, int error, const CacheResult *result)
 
     if (written)
         r->size = max_u64(r->size, call->at + written);
-    r->lone++; /* even if the write failed, the file may have some of it, as reads show */
+    r->writeback.lone++; /* even if the write failed, the file may have some of it, as reads show */
     call->doubt_from = call->direct_to;
     call->failed = 0;
     if (error < 0) {

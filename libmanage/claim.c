@@ -5,8 +5,8 @@
 
 static bool region_claimed(const Cache *c, int rd)
 {
-    for (unsigned i = 0; i < c->lane_count; i++) {
-        uint64_t claim = c->lanes[i]->claim;
+    for (unsigned i = 0; i < c->hits.lane_count; i++) {
+        uint64_t claim = c->hits.lanes[i]->claim;
         if (claim && claim >> CLAIM_RD_SHIFT == (uint64_t)rd)
             return true;
     }
@@ -15,8 +15,8 @@ static bool region_claimed(const Cache *c, int rd)
 
 static bool piece_claimed(const Cache *c, const Piece *p)
 {
-    for (unsigned i = 0; i < c->lane_count; i++) {
-        uint64_t claim = c->lanes[i]->claim;
+    for (unsigned i = 0; i < c->hits.lane_count; i++) {
+        uint64_t claim = c->hits.lanes[i]->claim;
         uint32_t count = (uint8_t)(claim >> CLAIM_COUNT_SHIFT);
         if (claim >> CLAIM_RD_SHIFT == (uint64_t)p->region->rd &&
             (uint32_t)p->index - (uint32_t)claim < count)
@@ -43,35 +43,35 @@ bool piece_take(Cache *c, Piece *p)
 {
     if (piece_shut(c, p))
         return true;
-    c->wanted = true;
+    c->hits.wanted = true;
     return !piece_claimed(c, p);
 }
 
 void region_admit(Cache *c, Region *r)
 {
-    c->open[r->rd] = r;
+    c->hits.open[r->rd] = r;
 }
 
 void region_refuse(Cache *c, const Region *r)
 {
-    c->open[r->rd] = NULL;
+    c->hits.open[r->rd] = NULL;
 }
 
 bool region_take(Cache *c, const Region *r)
 {
     if (!region_claimed(c, r->rd))
         return true;
-    c->wanted = true;
+    c->hits.wanted = true;
     return !region_claimed(c, r->rd);
 }
 
 void claimed_look(Cache *c)
 {
-    LIST_FOREACH(n, &c->claimed) {
-        Piece *p = CONTAINER_OF(n, Piece, claimed_link);
+    LIST_FOREACH(n, &c->hits.claimed) {
+        Piece *p = CONTAINER_OF(n, Piece, links.claimed);
         if (piece_claimed(c, p))
             continue;
-        list_remove(&p->claimed_link);
+        list_remove(&p->links.claimed);
         piece_flags(p);
     }
 }
@@ -79,8 +79,8 @@ void claimed_look(Cache *c)
 static void piece_claim_note(Cache *c, Piece *p)
 {
     piece_open(p);
-    if (list_empty(&p->claimed_link))
-        list_push_back(&c->claimed, &p->claimed_link);
+    if (list_empty(&p->links.claimed))
+        list_push_back(&c->hits.claimed, &p->links.claimed);
     piece_flags(p);
 }
 

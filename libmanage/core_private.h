@@ -70,14 +70,19 @@ typedef struct Lane {
     _Alignas(LANE_ALIGN) HitRecord records[LANE_RECORDS];
 } Lane;
 
+/* A piece's places in lists. */
+typedef struct PieceLinks {
+    ListNode dirty;    /* region->writeback.dirty: by when it became so */
+    ListNode unsynced; /* region->writeback.unsynced */
+    ListNode ahead;    /* cache->ahead.pieces: fetched, not asked for yet; by age */
+    ListNode claimed;  /* cache->hits.claimed */
+    ListNode keep;     /* cache->keep.due */
+    ListNode file;     /* region->ways->pieces */
+} PieceLinks;
+
 typedef struct Piece {
     struct manage_entry entry; /* first: the policy's half */
-    ListNode dirty_link;       /* region->dirty: by when it became so */
-    ListNode sync_link;        /* region->unsynced */
-    ListNode ahead_link;       /* cache->ahead: fetched, not asked for yet; by age */
-    ListNode claimed_link;     /* cache->claimed */
-    ListNode keep_link;        /* cache->keep.due */
-    ListNode file_link;        /* region->ways->pieces */
+    PieceLinks links;
     struct Region *region;
     Leaf *leaf;
     uint64_t index;
@@ -94,7 +99,7 @@ typedef struct Piece {
     uint64_t passed;  /* on their way here: a call has asked for them, and reads past the cache */
     uint64_t unsynced, syncing; /* written to the file: not synced yet, or just being so */
     uint64_t dirty_epoch;
-    uint64_t failed_at;   /* region->write_failures, when it could not be written last */
+    uint64_t failed_at;   /* region->writeback.failures, when it could not be written last */
     unsigned pins;        /* readers that copy from it */
     bool writer;          /* somebody copies into it */
     bool direct;          /* somebody writes the file there, past it */
@@ -107,6 +112,34 @@ typedef struct Piece {
 /* CLOSING: nobody may read it any more, and it is closed when its last job is over. */
 enum RemoteState { REMOTE_NONE, REMOTE_OPENING, REMOTE_OPEN, REMOTE_CLOSING, REMOTE_CLOSE_JOB };
 
+/* A region's memory at other hosts. */
+typedef struct RegionRemote {
+    uint8_t state; /* enum RemoteState */
+    bool wanted;
+    bool used;             /* since it is open */
+    bool held;             /* it has data of an earlier run, */
+    uint64_t *held_blocks; /* ... of these blocks, a bit each; NULL: maybe of all */
+    unsigned file_writes;  /* jobs that write the file alone */
+    bool raced;            /* ... beside an OPEN_REMOTE */
+    unsigned jobs;
+    int rd;
+    uint64_t not_before_ns;
+} RegionRemote;
+
+/* What the program has written: on its way to the file, and through a sync. */
+typedef struct Writeback {
+    ListNode dirty, unsynced;    /* pieces */
+    uint64_t lone, lone_syncing; /* writes of what is not cached (any more), as Piece.unsynced */
+    bool syncing;
+    bool written;      /* since an fdatasync began that did not fail */
+    uint64_t failures; /* write-backs that failed, ever */
+    int failure;       /* errno of the last one */
+    int error;         /* of a write-back that no csync or cclose has reported yet */
+    uint64_t sync_failures;
+    int lost_error; /* a sync failed for data that is in no cache any more */
+    bool lost_told; /* ... by a cclose */
+} Writeback;
+
 typedef struct Region {
     /* What a hit looks at. */
     Leaf *_Atomic *leaves;
@@ -114,36 +147,21 @@ typedef struct Region {
     _Atomic uint64_t size; /* bytes that its part of the file has, with what is dirty */
     void *file;
     CacheFileId id;
-    HmapNode place_node; /* cache->places: by its file and where it begins there */
+    HmapNode place_node; /* cache->regions.places: by its file and where it begins there */
     Ways *ways;
     Trace *trace; /* of its file; NULL: none is kept */
     uint64_t number;
     int rd;
 
     unsigned flags;
-    ListNode link; /* cache->regions */
+    ListNode link; /* cache->regions.all */
     uint64_t len;
     uint64_t leaf_count;
-    unsigned calls, jobs, remote_jobs;
-    bool closing, syncing;
-    bool written; /* since an fdatasync began that did not fail */
-    uint64_t sync_failures;
-    unsigned file_writes;     /* jobs that write the file alone */
-    bool raced;               /* ... beside an OPEN_REMOTE */
-    bool remote_wanted, held; /* held: remote memory has data of an earlier run */
-    uint64_t *held_blocks;    /* ... of these blocks, a bit each; NULL: maybe of all */
-    uint8_t advice;           /* DODO_CADVISE_*, of those that last */
-    uint8_t remote_state;
-    bool remote_used; /* since it is open */
-    int remote;
-    uint64_t remote_not_before_ns;
-    uint64_t write_failures;     /* write-backs that failed, ever */
-    int failure;                 /* errno of the last one */
-    int write_error;             /* of a write-back that no csync or cclose has reported yet */
-    int lost_error;              /* a sync failed for data that is in no cache any more */
-    bool lost_told;              /* ... by a cclose */
-    uint64_t lone, lone_syncing; /* writes of what is not cached (any more), as Piece.unsynced */
-    ListNode dirty, unsynced;
+    unsigned calls, jobs;
+    bool closing;
+    uint8_t advice; /* DODO_CADVISE_*, of those that last */
+    RegionRemote remote;
+    Writeback writeback;
     CacheCall *direct; /* that write past the cache: nothing may be fetched there meanwhile */
 } Region;
 
@@ -181,9 +199,8 @@ typedef struct AheadBatch {
     uint64_t since_ns, bytes;
 } AheadBatch;
 
-struct Cache {
-    /* What a hit looks at, side by side: between two reads a program's data takes the caches. */
-    unsigned piece_shift; /* the logarithm of a piece's size */
+/* What a hit looks at, side by side: between two reads a program's data takes the caches. */
+typedef struct Hits {
     unsigned open_len;
     Region *_Atomic *open; /* by descriptor: those that hits may read */
     _Atomic bool wanted;   /* somebody waits for a hit to end */
@@ -192,63 +209,104 @@ struct Cache {
      * for so long may go unheard. */
     _Atomic uint8_t generation;
     Lane *lanes[LANES];
+    unsigned lane_count, lanes_given;
+    uint64_t left_in_generation; /* pieces */
+    ListNode claimed;            /* victims that could not be taken because of a hit */
+} Hits;
 
-    CacheConfig cfg;
-    CacheHooks hooks;
-    Region **table;
-    unsigned table_len, region_count;
-    ListNode regions;
-    Hmap places; /* of the regions */
-    uint64_t regions_ever;
+typedef struct Regions {
+    Region **table; /* by descriptor */
+    unsigned table_len, count;
+    ListNode all;
+    Hmap places;
+    uint64_t ever;
+} Regions;
 
-    const struct manage_policy *policy;
-    void *policy_self;
+typedef struct Policies {
+    const struct manage_policy *active;
+    void *self;
     const struct manage_policy *registered[CACHE_POLICIES_MAX];
     int registered_count;
     struct manage_directory dir;
+} Policies;
 
+/* Local memory, and how room is made in it. */
+typedef struct LocalMemory {
     uint64_t used_bytes; /* of all pieces */
     uint64_t dirty_bytes;
-    uint64_t uses, epoch;
-    Buffers buffers;      /* the kept ones with used_bytes no more than the limit */
-    uint64_t collapse_at; /* as local_bytes is so much, huge pages are worth it; then UINT64_MAX */
-    bool collapsing;
-    unsigned collapsed; /* of the buffers' parts */
+    Buffers buffers; /* the kept ones with used_bytes no more than the limit */
     unsigned evicting;
-    uint64_t left_in_generation; /* pieces */
-    unsigned drops;              /* victims that just left without a job, one after the other */
+    unsigned drops; /* victims that just left without a job, one after the other */
     unsigned stuck;
     uint64_t stuck_until_ns;
-    uint64_t refraction_until_ns;
-    unsigned remotes_wanted, remotes_closing;
-    bool ending;                                  /* all is written through */
-    uint64_t retain_patience_ns, retain_until_ns; /* until: 0 before anything was waited for */
+} LocalMemory;
 
-    ListNode ahead;
-    uint64_t ahead_bytes;
+/* Huge pages for local memory. */
+typedef struct Collapse {
+    uint64_t at; /* as local_bytes is so much, they are worth it; then UINT64_MAX */
+    bool running;
+    unsigned parts; /* of the buffers, that have been asked for */
+} Collapse;
+
+/* Regions' memory at other hosts. */
+typedef struct Remotes {
+    unsigned wanted, closing;
+    uint64_t refraction_until_ns;
+    uint64_t retain_patience_ns, retain_until_ns; /* until: 0 before anything was waited for */
+} Remotes;
+
+/* What is fetched before the program asks. */
+typedef struct AheadState {
+    ListNode pieces;
+    uint64_t bytes;
     Stream streams[STREAMS];
     uint32_t stream_ids;
     uint64_t reads;
-    bool ahead_wanted;       /* a stream may have something to fetch */
-    unsigned ahead_of_files; /* jobs */
+    bool wanted;    /* a stream may have something to fetch */
+    unsigned files; /* jobs that read files */
     AheadBatch batch;
+} AheadState;
 
+typedef struct WaysTable {
+    ListNode all;
+    unsigned count;
+    unsigned files_left; /* that are read past the cache, as it is not worth it */
+} WaysTable;
+
+typedef struct Traces {
+    ListNode all; /* the latest opened first */
+    unsigned count, asking;
+    uint64_t bytes; /* of their lists */
+} Traces;
+
+/* What reads have cost less than without the cache. */
+typedef struct Saved {
+    uint64_t local_ns, remote_ns, reads;
+    uint64_t told; /* of what was counted, when that was last asked for: it only grows */
+} Saved;
+
+struct Cache {
+    unsigned piece_shift; /* the logarithm of a piece's size */
+    Hits hits;
+    CacheConfig cfg;
+    CacheHooks hooks;
+    Regions regions;
+    Policies policies;
+    LocalMemory local;
+    Collapse collapse;
+    uint64_t uses, epoch;
+    Remotes remotes;
+    bool ending; /* all is written through */
+    AheadState ahead;
+    Keep keep;
+    Fill fill;
+    Traces traces;
     bool background_idle;
     CacheCall *waiters;
+    WaysTable ways;
     Cost copy; /* between the program's memory and local memory */
-    ListNode ways;
-    unsigned ways_count, files_left; /* that are read past the cache, as it is not worth it */
-    Fill fill;
-    ListNode traces; /* the latest opened first */
-    unsigned traces_count, traces_asking;
-    uint64_t trace_bytes; /* of their lists */
-    Keep keep;
     struct manage_stats stats;
-    uint64_t local_saved_ns, remote_saved_ns, valued_reads;
-    uint64_t told; /* of what was counted, when that was last asked for: it only grows */
-
-    unsigned lane_count, lanes_given;
-    ListNode claimed; /* victims that could not be taken because of a hit */
+    Saved saved;
 };
 
 /* ---- wait.c --------------------------------------------------------------------------------- */
@@ -286,13 +344,13 @@ static inline Piece *piece_of(struct manage_entry *e)
 }
 static inline uint64_t buffers_kept(const Cache *c)
 {
-    return c->buffers.kept_count * c->cfg.piece_bytes;
+    return c->local.buffers.kept_count * c->cfg.piece_bytes;
 }
 /* Something that is not cached may never reach the disk. */
 static inline void region_lost(Region *r, int error)
 {
-    r->lost_error = error;
-    r->lost_told = false;
+    r->writeback.lost_error = error;
+    r->writeback.lost_told = false;
 }
 
 static inline Leaf *leaf_of(const Region *r, uint64_t index) /* NULL: not made yet */

@@ -10,9 +10,9 @@ static void end_begin(CacheEnd *e, Cache *c, uint64_t now_ns)
 {
     c->ending = true;
     c->cfg.remote = false;
-    LIST_FOREACH(n, &c->regions)
+    LIST_FOREACH(n, &c->regions.all)
         remote_lost(c, CONTAINER_OF(n, Region, link), now_ns);
-    e->region = c->regions.next;
+    e->region = c->regions.all.next;
     e->dirty = NULL;
     e->begun = true;
 }
@@ -35,14 +35,14 @@ static struct iovec run_take(Piece *p, uint64_t *map, uint64_t *ret_offset)
 static bool run_add(CacheEnd *e, Cache *c, Region *r, CacheJob *job)
 {
     if (!e->map) {
-        e->dirty = e->dirty ? e->dirty->next : r->dirty.next;
-        if (e->dirty == &r->dirty)
+        e->dirty = e->dirty ? e->dirty->next : r->writeback.dirty.next;
+        if (e->dirty == &r->writeback.dirty)
             return false;
-        e->map = CONTAINER_OF(e->dirty, Piece, dirty_link)->dirty;
+        e->map = CONTAINER_OF(e->dirty, Piece, links.dirty)->dirty;
         c->stats.writebacks++;
     }
     uint64_t offset, rest = e->map;
-    struct iovec run = run_take(CONTAINER_OF(e->dirty, Piece, dirty_link), &rest, &offset);
+    struct iovec run = run_take(CONTAINER_OF(e->dirty, Piece, links.dirty), &rest, &offset);
     if (job->iov_count && (offset != job->offset + job->len || job->iov_count == CACHE_JOB_PIECES))
         return false;
     if (!job->iov_count)
@@ -58,17 +58,17 @@ bool cache_end_take(CacheEnd *e, Cache *c, CacheJob *job, uint64_t now_ns)
 {
     if (!e->begun)
         end_begin(e, c, now_ns);
-    for (; e->region != &c->regions; e->region = e->region->next, e->dirty = NULL) {
+    for (; e->region != &c->regions.all; e->region = e->region->next, e->dirty = NULL) {
         Region *r = CONTAINER_OF(e->region, Region, link);
         memset(job, 0, offsetof(CacheJob, iov));
         job->file = r->file;
         job->kind = CACHE_WRITE;
-        while (GUARD(EXIT_WRITES) && e->dirty != &r->dirty && run_add(e, c, r, job))
+        while (GUARD(EXIT_WRITES) && e->dirty != &r->writeback.dirty && run_add(e, c, r, job))
             ;
-        r->written |= job->iov_count > 0;
+        r->writeback.written |= job->iov_count > 0;
         if (job->iov_count)
             return true;
-        if (GUARD(SYNC_FILE) && r->written && !e->synced) {
+        if (GUARD(SYNC_FILE) && r->writeback.written && !e->synced) {
             job->kind = CACHE_SYNC;
             e->synced = true;
             return true;

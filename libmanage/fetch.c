@@ -58,8 +58,8 @@ static uint8_t past_source(Cache *c, const CacheCall *call, uint8_t source, uint
         return source;
     /* Not beside a write that began before remote memory was open: it goes to the file alone, and
      * what would be filled could be older. */
-    if (r->remote_state == REMOTE_OPEN)
-        return GUARD(FILL_BESIDE) && r->file_writes ? source : CACHE_READ_FILL;
+    if (r->remote.state == REMOTE_OPEN)
+        return GUARD(FILL_BESIDE) && r->remote.file_writes ? source : CACHE_READ_FILL;
     if (remote_may_open(c, r, now_ns))
         remote_want(c, r);
     return source;

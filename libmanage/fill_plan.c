@@ -29,8 +29,8 @@ void fill_prepare(Cache *c, Region *r, uint64_t bytes, uint64_t now_ns)
 static Region *region_behind(const Cache *c, const Region *r)
 {
     ListNode *n = r->link.next;
-    for (unsigned i = 0; i <= c->region_count; i++, n = n->next) {
-        Region *q = n == &c->regions ? NULL : CONTAINER_OF(n, Region, link);
+    for (unsigned i = 0; i <= c->regions.count; i++, n = n->next) {
+        Region *q = n == &c->regions.all ? NULL : CONTAINER_OF(n, Region, link);
         if (q && q->ways == r->ways && !q->closing)
             return q;
     }
@@ -65,12 +65,12 @@ static uint64_t find_hole(const Cache *c, const Region *r, uint64_t at, uint64_t
 static bool is_due(const Cache *c)
 {
     const Fill *f = &c->fill;
-    return !f->clock.busy && !c->ahead_of_files && f->beside < BESIDE_MAX;
+    return !f->clock.busy && !c->ahead.files && f->beside < BESIDE_MAX;
 }
 
 static bool may_fill(const Region *r)
 {
-    return r->remote_state == REMOTE_OPEN && !(GUARD(FILL_BESIDE) && r->file_writes);
+    return r->remote.state == REMOTE_OPEN && !(GUARD(FILL_BESIDE) && r->remote.file_writes);
 }
 
 /* Moves on to what remote memory lacks, from region to region. False: it has found nothing so far,
@@ -94,7 +94,7 @@ static bool go_on(Cache *c, uint64_t *ret_from, uint64_t now_ns)
         f->at = *ret_from;
         if (f->at < r->size)
             continue;
-        f->region = f->full++ < c->region_count ? region_behind(c, r) : NULL;
+        f->region = f->full++ < c->regions.count ? region_behind(c, r) : NULL;
         f->near = f->region && f->region == neighbour(c, r);
         f->at = 0;
     }

@@ -63,17 +63,17 @@ Lane *cache_lane(Cache *c)
     Lane *lane = NULL;
     cache_enter(c);
     if (c->cfg.lanes) {
-        unsigned n = c->lanes_given++ % (c->cfg.lanes < LANES ? c->cfg.lanes : LANES);
-        if (!c->lanes[n]) {
-            c->lanes[n] = aligned_alloc(LANE_ALIGN, sizeof(Lane));
-            if (c->lanes[n]) {
-                memset(c->lanes[n], 0, sizeof(Lane));
-                c->lane_count++;
+        unsigned n = c->hits.lanes_given++ % (c->cfg.lanes < LANES ? c->cfg.lanes : LANES);
+        if (!c->hits.lanes[n]) {
+            c->hits.lanes[n] = aligned_alloc(LANE_ALIGN, sizeof(Lane));
+            if (c->hits.lanes[n]) {
+                memset(c->hits.lanes[n], 0, sizeof(Lane));
+                c->hits.lane_count++;
             }
         }
         /* Lanes are made in order: those before lane_count are there. */
-        lane = n < c->lane_count ? c->lanes[n] : NULL;
-        c->lanes_given -= !lane;
+        lane = n < c->hits.lane_count ? c->hits.lanes[n] : NULL;
+        c->hits.lanes_given -= !lane;
     }
     cache_unlock(c);
     return lane;
@@ -81,8 +81,8 @@ Lane *cache_lane(Cache *c)
 
 void lanes_free(Cache *c)
 {
-    for (unsigned i = 0; i < c->lane_count; i++)
-        free(c->lanes[i]);
+    for (unsigned i = 0; i < c->hits.lane_count; i++)
+        free(c->hits.lanes[i]);
 }
 
 /* ---- what was read -------------------------------------------------------------------------- */
@@ -202,8 +202,8 @@ static void hits_take(Cache *c, Lane *l)
 void cache_enter(Cache *c)
 {
     cache_lock(c);
-    for (unsigned i = 0; i < c->lane_count; i++) {
-        Lane *l = c->lanes[i];
+    for (unsigned i = 0; i < c->hits.lane_count; i++) {
+        Lane *l = c->hits.lanes[i];
         uint32_t head = atomic_load_explicit(&l->head, memory_order_acquire);
         uint32_t tail = atomic_load_explicit(&l->tail, memory_order_relaxed);
         HitSum sum = {0};
@@ -214,9 +214,9 @@ void cache_enter(Cache *c)
         file_reads_take(c, l);
         hits_take(c, l);
     }
-    if (!list_empty(&c->claimed))
+    if (!list_empty(&c->hits.claimed))
         claimed_look(c);
-    if (c->stats.local_bytes >= c->collapse_at)
+    if (c->stats.local_bytes >= c->collapse.at)
         collapse_begin(c);
 }
 
@@ -243,10 +243,10 @@ static bool lane_has_room(const Lane *l)
 static void lane_give(Cache *c, Lane *l)
 {
     atomic_store_explicit(&l->claim, 0, memory_order_release);
-    if (!atomic_load_explicit(&c->wanted, memory_order_relaxed))
+    if (!atomic_load_explicit(&c->hits.wanted, memory_order_relaxed))
         return;
     cache_enter(c);
-    c->wanted = false;
+    c->hits.wanted = false;
     waiters_wake(c);
     cache_unlock(c);
 }
@@ -256,7 +256,7 @@ static enum CacheHitKind look(const Cache *c, CacheHit *h, uint64_t first, uint6
 {
     const Region *r = h->region;
     uint64_t missing = 0;
-    uint8_t generation = atomic_load_explicit(&c->generation, memory_order_relaxed);
+    uint8_t generation = atomic_load_explicit(&c->hits.generation, memory_order_relaxed);
     h->heard = generation != 0; /* 0: it hears of every hit */
     for (uint64_t i = first; i < first + count; i++) {
         Leaf *leaf = r->leaves[i / LEAF_PIECES];
@@ -287,7 +287,7 @@ static void file_begin(CacheHit *h, const Cache *c)
 enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, Lane *lane, int rd, off_t offset,
                                   size_t len)
 {
-    if (!lane || rd < 0 || (unsigned)rd >= c->open_len || offset < 0 || !len ||
+    if (!lane || rd < 0 || (unsigned)rd >= c->hits.open_len || offset < 0 || !len ||
         len > (uint64_t)CLAIM_PIECES << c->piece_shift)
         return CACHE_HIT_NONE;
     uint64_t first = (uint64_t)offset >> c->piece_shift;
@@ -295,7 +295,7 @@ enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, Lane *lane, int rd, off
     if (!lane_take(lane, claim_of(rd, first, count)))
         return CACHE_HIT_NONE;
     *h = (CacheHit){
-        .lane = lane, .region = c->open[rd], .rd = rd, .offset = (uint64_t)offset, .len = len};
+        .lane = lane, .region = c->hits.open[rd], .rd = rd, .offset = (uint64_t)offset, .len = len};
     enum CacheHitKind kind = CACHE_HIT_NONE;
     if (h->region && h->offset + len <= h->region->size)
         kind = look(c, h, first, count);
@@ -366,7 +366,7 @@ static void add(_Atomic uint64_t *to, uint64_t n)
  * them side by side. */
 static void mark_heard(const CacheHit *h, const Cache *c)
 {
-    uint8_t generation = atomic_load_explicit(&c->generation, memory_order_relaxed);
+    uint8_t generation = atomic_load_explicit(&c->hits.generation, memory_order_relaxed);
     if (!generation)
         return;
     uint64_t last = (h->offset + h->len - 1) >> c->piece_shift;
@@ -420,8 +420,8 @@ void cache_hit_file_end(CacheHit *h, Cache *c, uint64_t ns, uint64_t now_ns)
 Region *hit_give(Cache *c, CacheHit *h)
 {
     atomic_store_explicit(&h->lane->claim, 0, memory_order_release);
-    if (c->wanted) {
-        c->wanted = false;
+    if (c->hits.wanted) {
+        c->hits.wanted = false;
         waiters_wake(c);
     }
     return h->region;

@@ -19,25 +19,25 @@ void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns)
     memset(job, 0, offsetof(CacheJob, iov));
     job->kind = kind;
     job->both = ((GUARD(BOTH) && kind == CACHE_WRITE) || kind == CACHE_ADVISE) &&
-                r->remote_state == REMOTE_OPEN;
+                r->remote.state == REMOTE_OPEN;
     job->file = r->file;
-    job->remote = r->remote;
+    job->remote = r->remote.rd;
     job->flags = r->flags & ~(unsigned)MANAGE_WRITE_THROUGH;
     job->len = r->len;
     job->region = r;
-    job->sync_failures = r->sync_failures;
+    job->sync_failures = r->writeback.sync_failures;
     job->start_ns = now_ns;
     r->jobs++;
-    r->remote_jobs += job_remote(job);
-    r->written |= kind == CACHE_WRITE;
+    r->remote.jobs += job_remote(job);
+    r->writeback.written |= kind == CACHE_WRITE;
     if (kind == CACHE_WRITE && !job->both) {
-        r->file_writes++;
-        r->raced = true;
+        r->remote.file_writes++;
+        r->remote.raced = true;
     }
     if (kind == CACHE_CLOSE_REMOTE)
         remote_maps_clear(r);
     if (kind == CACHE_OPEN_REMOTE)
-        r->raced = r->file_writes > 0;
+        r->remote.raced = r->remote.file_writes > 0;
 }
 
 void job_begin_buffer(CacheJob *job, Region *r, uint8_t kind, uint64_t from, uint64_t to,
@@ -135,20 +135,22 @@ static int write_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_
                 : GUARD(SHORT_WRITE) && (uint64_t)result->count < job->len
                     ? -(result->error ? result->error : ENOSPC)
                     : 0;
-    r->written |= GUARD(WRITTEN_BESIDE); /* an fdatasync that ran meanwhile may have missed it */
+    r->writeback.written |=
+        GUARD(WRITTEN_BESIDE); /* an fdatasync that ran meanwhile may have missed it */
     if (!job->both)
-        r->file_writes--;
+        r->remote.file_writes--;
     else if (result->remote_error)
         remote_lost(c, r, now_ns);
-    bool doubt = GUARD(DOUBT) &&
-                 job->sync_failures != r->sync_failures; /* a sync failed beside it: once more */
+    bool doubt =
+        GUARD(DOUBT) &&
+        job->sync_failures != r->writeback.sync_failures; /* a sync failed beside it: once more */
     bool clean = !(error && GUARD(FAILED_WRITE)) && !doubt;
     for (uint64_t i = job->first; clean && i < job->first + job->pieces; i++) {
         Piece *p = piece_find(r, i);
         uint64_t blocks = piece_mask(c, i, job->offset, end);
         p->unsynced |= blocks & p->dirty;
-        if (list_empty(&p->sync_link))
-            list_push_back(&r->unsynced, &p->sync_link);
+        if (list_empty(&p->links.unsynced))
+            list_push_back(&r->writeback.unsynced, &p->links.unsynced);
         piece_clean(c, p, blocks);
         piece_unstick(c, p);
         c->stats.writebacks++;
@@ -160,15 +162,15 @@ static int write_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_
     if (!error && job->both && !result->remote_error)
         remote_holds(c, r, job->offset, end);
     if (error && job->pieces) {
-        r->write_error = r->failure = -error;
-        r->write_failures++;
+        r->writeback.error = r->writeback.failure = -error;
+        r->writeback.failures++;
         for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
             Piece *p = piece_find(r, i);
-            c->stuck += !p->stuck;
+            c->local.stuck += !p->stuck;
             p->stuck = true;
-            p->failed_at = r->write_failures;
+            p->failed_at = r->writeback.failures;
         }
-        c->stuck_until_ns = time_add(now_ns, c->cfg.write_retry_ns);
+        c->local.stuck_until_ns = time_add(now_ns, c->cfg.write_retry_ns);
         background_wake(c);
     }
     return error;
@@ -223,7 +225,7 @@ static void pieces_end(Cache *c, CacheJob *job, int error)
             piece_drop(c, p); /* its fetch failed */
         }
     }
-    c->evicting -= job->evict;
+    c->local.evicting -= job->evict;
 }
 
 int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
@@ -231,7 +233,7 @@ int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
     Region *r = job->region;
     int error = 0;
     r->jobs--;
-    r->remote_jobs -= job_remote(job);
+    r->remote.jobs -= job_remote(job);
     switch ((enum CacheJobKind)job->kind) {
     case CACHE_READ_FILE:
     case CACHE_READ_REMOTE:
@@ -253,7 +255,7 @@ int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
         remote_opened(c, r, result, now_ns);
         break;
     case CACHE_CLOSE_REMOTE:
-        r->remote_state = REMOTE_NONE;
+        r->remote.state = REMOTE_NONE;
         break;
     case CACHE_SIZE:
         error = result->count < 0 ? -(result->error ? result->error : EIO) : 0;
@@ -272,7 +274,7 @@ int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
     }
     pieces_end(c, job, error);
     waiters_wake(c);
-    if (r->remote_state == REMOTE_CLOSING && !r->remote_jobs)
+    if (r->remote.state == REMOTE_CLOSING && !r->remote.jobs)
         background_wake(c);
     return error;
 }

@@ -36,14 +36,14 @@ static uint64_t copy_ns(const Cache *c)
 /* It is being read, or its region's remote memory is being opened. */
 static bool is_too_early(const Piece *p)
 {
-    return p->job || p->region->remote_state == REMOTE_OPENING;
+    return p->job || p->region->remote.state == REMOTE_OPENING;
 }
 
 /* Beside each other they cost less. While nobody knows what one takes, one shows it. */
 static bool is_due(const Cache *c)
 {
     return c->keep.due_count >= CACHE_BESIDE &&
-           !is_too_early(CONTAINER_OF(c->keep.due.next, Piece, keep_link)) &&
+           !is_too_early(CONTAINER_OF(c->keep.due.next, Piece, links.keep)) &&
            (copy_ns(c) > 0 || !c->keep.jobs) && covers(c, CACHE_BESIDE * copy_ns(c));
 }
 
@@ -58,12 +58,12 @@ void keep_wake(Cache *c)
 static Piece *due_next(Cache *c, uint64_t now_ns)
 {
     LIST_FOREACH(n, &c->keep.due) {
-        Piece *p = CONTAINER_OF(n, Piece, keep_link);
+        Piece *p = CONTAINER_OF(n, Piece, links.keep);
         const Region *r = p->region;
         if (is_too_early(p))
             return NULL;
         piece_keep_over(c, p);
-        if (!r->closing && r->remote_state == REMOTE_OPEN && !piece_no_clone(p) &&
+        if (!r->closing && r->remote.state == REMOTE_OPEN && !piece_no_clone(p) &&
             clone_is_due(c, p, now_ns))
             return p;
     }

@@ -29,9 +29,9 @@ uint64_t held_before(const Cache *c, const Region *r, uint64_t index)
 {
     uint64_t blocks = c->cfg.piece_bytes / CACHE_BLOCK, first = index * blocks;
     uint64_t all = blocks < 64 ? (1ull << blocks) - 1 : ~0ull;
-    if (!r->held)
+    if (!r->remote.held)
         return 0;
-    return r->held_blocks ? r->held_blocks[first / 64] >> first % 64 & all : ~0ull;
+    return r->remote.held_blocks ? r->remote.held_blocks[first / 64] >> first % 64 & all : ~0ull;
 }
 
 uint64_t remote_held(const Cache *c, const Region *r, uint64_t index)
@@ -43,7 +43,7 @@ uint64_t remote_held(const Cache *c, const Region *r, uint64_t index)
 bool remote_holds_at(const Cache *c, const Region *r, uint64_t offset)
 {
     uint64_t index = offset / c->cfg.piece_bytes;
-    return r->remote_state == REMOTE_OPEN &&
+    return r->remote.state == REMOTE_OPEN &&
            remote_held(c, r, index) & piece_mask(c, index, offset, offset + 1);
 }
 

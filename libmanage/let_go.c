@@ -13,18 +13,18 @@ static void let_go(Cache *c, Ways *w, uint64_t bytes)
 {
     uint64_t gone = 0, given = 0;
     for (unsigned n = 0; n < LET_GO_LOOKS && gone < bytes && !list_empty(&w->pieces); n++) {
-        Piece *p = CONTAINER_OF(w->pieces.next, Piece, file_link);
+        Piece *p = CONTAINER_OF(w->pieces.next, Piece, links.file);
         uint64_t len = p->len;
         bool stays =
             (GUARD(DIRTY_STAYS) && p->dirty) || p->entry.flags & MANAGE_ENTRY_BUSY || !evict(c, p);
         gone += stays ? 0 : len;
         if (stays) { /* others come first */
-            list_remove(&p->file_link);
-            list_push_back(&w->pieces, &p->file_link);
+            list_remove(&p->links.file);
+            list_push_back(&w->pieces, &p->links.file);
         }
     }
     for (; given < bytes && buffers_kept(c); given += c->cfg.piece_bytes)
-        buffers_release(&c->buffers);
+        buffers_release(&c->local.buffers);
 }
 
 /* Is remote memory of no use? A saving of more than some 40 us may be worth the copy at the
@@ -53,8 +53,8 @@ static bool may_leave(const Cache *c, const Region *r, uint64_t bytes, bool in_o
                       uint64_t now_ns)
 {
     uint64_t enough = min_u64(DROPS_ENOUGH, c->cfg.limit_bytes / c->cfg.piece_bytes);
-    return c->drops >= enough && kernel_caches(r) && !is_led(r, bytes) &&
-           c->policy == policy_builtin(POLICY_DEFAULT) &&
+    return c->local.drops >= enough && kernel_caches(r) && !is_led(r, bytes) &&
+           c->policies.active == policy_builtin(POLICY_DEFAULT) &&
            remote_is_no_use(c, r, bytes, in_order, now_ns);
 }
 

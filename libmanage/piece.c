@@ -12,8 +12,8 @@ static Leaf *leaf_make(const Cache *c, Region *r, uint64_t index)
         return leaf;
     leaf = calloc(1, sizeof *leaf);
     uint64_t first = index / LEAF_PIECES * LEAF_PIECES;
-    for (unsigned k = 0; leaf && r->held && k < LEAF_PIECES && piece_start(c, first + k) < r->len;
-         k++)
+    for (unsigned k = 0;
+         leaf && r->remote.held && k < LEAF_PIECES && piece_start(c, first + k) < r->len; k++)
         leaf->remote[k] = held_before(c, r, first + k);
     r->leaves[index / LEAF_PIECES] = leaf;
     return leaf;
@@ -27,7 +27,7 @@ uint64_t *remote_map_make(const Cache *c, Region *r, uint64_t index)
 
 Piece *piece_next(const Region *r, uint64_t *at)
 {
-    for (; r->remote_state == REMOTE_OPEN && *at < r->leaf_count * LEAF_PIECES; (*at)++) {
+    for (; r->remote.state == REMOTE_OPEN && *at < r->leaf_count * LEAF_PIECES; (*at)++) {
         Piece *p = piece_find(r, *at);
         if (!r->leaves[*at / LEAF_PIECES])
             *at |= LEAF_PIECES - 1;
@@ -43,23 +43,23 @@ Piece *piece_next(const Region *r, uint64_t *at)
  * none is made while one is kept, the limit holds for both together. */
 static uint8_t *buffer_take(Cache *c, uint32_t len)
 {
-    uint8_t *buffer = len == c->cfg.piece_bytes ? buffers_take(&c->buffers) : NULL;
+    uint8_t *buffer = len == c->cfg.piece_bytes ? buffers_take(&c->local.buffers) : NULL;
     if (buffer)
         return buffer;
-    while (buffers_kept(c) && c->used_bytes + buffers_kept(c) + len > c->cfg.limit_bytes)
-        buffers_release(&c->buffers);
+    while (buffers_kept(c) && c->local.used_bytes + buffers_kept(c) + len > c->cfg.limit_bytes)
+        buffers_release(&c->local.buffers);
     return malloc(len);
 }
 
 static void buffer_give(Cache *c, uint8_t *data)
 {
-    if (!buffers_have(&c->buffers, data)) {
+    if (!buffers_have(&c->local.buffers, data)) {
         free(data);
         return;
     }
-    buffers_give(&c->buffers, data);
-    if (c->used_bytes == 0)
-        buffers_release_all(&c->buffers);
+    buffers_give(&c->local.buffers, data);
+    if (c->local.used_bytes == 0)
+        buffers_release_all(&c->local.buffers);
 }
 
 /* To move all of it takes as long as a few hits for each of its pages lose without. Before, it may
@@ -68,22 +68,22 @@ enum { COLLAPSE_USES = 4 };
 
 uint64_t collapse_after(const Cache *c)
 {
-    return COLLAPSE_USES * c->buffers.count * c->buffers.each;
+    return COLLAPSE_USES * c->local.buffers.count * c->local.buffers.each;
 }
 
 void collapse_begin(Cache *c)
 {
-    c->collapsing = !c->files_left;
-    c->collapse_at = c->files_left ? c->stats.local_bytes + collapse_after(c) : UINT64_MAX;
-    if (c->collapsing)
+    c->collapse.running = !c->ways.files_left;
+    c->collapse.at = c->ways.files_left ? c->stats.local_bytes + collapse_after(c) : UINT64_MAX;
+    if (c->collapse.running)
         background_wake(c);
 }
 
 /* Where what is known of the piece with that data is. */
 static Piece *piece_beside(const Cache *c, const uint8_t *data)
 {
-    return buffers_have(&c->buffers, data) ? buffers_beside(&c->buffers, data)
-                                           : malloc(sizeof(Piece));
+    return buffers_have(&c->local.buffers, data) ? buffers_beside(&c->local.buffers, data)
+                                                 : malloc(sizeof(Piece));
 }
 
 Piece *piece_new(Cache *c, Region *r, uint64_t index)
@@ -101,17 +101,17 @@ Piece *piece_new(Cache *c, Region *r, uint64_t index)
     p->entry.region = r->number;
     p->entry.offset = piece_start(c, index);
     p->entry.length = p->len;
-    list_init(&p->dirty_link);
-    list_init(&p->sync_link);
-    list_init(&p->ahead_link);
-    list_init(&p->claimed_link);
-    list_init(&p->keep_link);
-    list_push_back(&r->ways->pieces, &p->file_link);
+    list_init(&p->links.dirty);
+    list_init(&p->links.unsynced);
+    list_init(&p->links.ahead);
+    list_init(&p->links.claimed);
+    list_init(&p->links.keep);
+    list_push_back(&r->ways->pieces, &p->links.file);
     leaf->pieces[index % LEAF_PIECES] = p;
     leaf->data[index % LEAF_PIECES] = p->data;
     leaf->heard[index % LEAF_PIECES] = 0;
     leaf->present[index % LEAF_PIECES / 64] |= 1ull << index % 64;
-    c->used_bytes += p->len;
+    c->local.used_bytes += p->len;
     return p;
 }
 
@@ -121,26 +121,28 @@ enum { GENERATIONS = 8 /* in the time in which as many pieces leave as the cache
 
 void generation_reset(Cache *c)
 {
-    c->generation = policy_is_coarse(c->policy);
-    c->left_in_generation = 0;
+    c->hits.generation = policy_is_coarse(c->policies.active);
+    c->hits.left_in_generation = 0;
 }
 
 static void generation_count(Cache *c)
 {
-    if (!c->generation || ++c->left_in_generation * GENERATIONS <= c->dir.entries)
+    if (!c->hits.generation ||
+        ++c->hits.left_in_generation * GENERATIONS <= c->policies.dir.entries)
         return;
-    c->generation = c->generation == UINT8_MAX ? 1 : c->generation + 1;
-    c->left_in_generation = 0;
+    c->hits.generation = c->hits.generation == UINT8_MAX ? 1 : c->hits.generation + 1;
+    c->hits.left_in_generation = 0;
 }
 
 static void directory_add(Cache *c, Piece *p)
 {
     p->known = true;
-    p->entry.older = c->dir.newest;
-    *(c->dir.newest ? &c->dir.newest->newer : &c->dir.oldest) = &p->entry;
-    c->dir.newest = &p->entry;
-    c->dir.entries++;
-    c->dir.bytes += p->len;
+    p->entry.older = c->policies.dir.newest;
+    *(c->policies.dir.newest ? &c->policies.dir.newest->newer : &c->policies.dir.oldest) =
+        &p->entry;
+    c->policies.dir.newest = &p->entry;
+    c->policies.dir.entries++;
+    c->policies.dir.bytes += p->len;
 }
 
 /* What was read is due to be copied for the next run. */
@@ -148,25 +150,25 @@ static void keep_begin(Cache *c, Piece *p)
 {
     if (!c->cfg.remote || !region_is_kept(p->region))
         return;
-    list_push_back(&c->keep.due, &p->keep_link);
+    list_push_back(&c->keep.due, &p->links.keep);
     c->keep.due_count++;
 }
 
 void piece_keep_over(Cache *c, Piece *p)
 {
-    c->keep.due_count -= !list_empty(&p->keep_link);
-    list_remove(&p->keep_link);
+    c->keep.due_count -= !list_empty(&p->links.keep);
+    list_remove(&p->links.keep);
 }
 
 static void directory_remove(Cache *c, Piece *p)
 {
     struct manage_entry *e = &p->entry;
-    *(e->older ? &e->older->newer : &c->dir.oldest) = e->newer;
-    *(e->newer ? &e->newer->older : &c->dir.newest) = e->older;
-    c->dir.entries--;
-    c->dir.bytes -= p->len;
-    if (c->policy->removed)
-        c->policy->removed(c->policy_self, e);
+    *(e->older ? &e->older->newer : &c->policies.dir.oldest) = e->newer;
+    *(e->newer ? &e->newer->older : &c->policies.dir.newest) = e->older;
+    c->policies.dir.entries--;
+    c->policies.dir.bytes -= p->len;
+    if (c->policies.active->removed)
+        c->policies.active->removed(c->policies.self, e);
     manage_entry_unlink(e);
     generation_count(c);
 }
@@ -176,14 +178,14 @@ static void ahead_end(Cache *c, Piece *p)
     if (!p->ahead)
         return;
     p->ahead = false;
-    list_remove(&p->ahead_link);
-    c->ahead_bytes -= p->len;
+    list_remove(&p->links.ahead);
+    c->ahead.bytes -= p->len;
 }
 
 void piece_unstick(Cache *c, Piece *p)
 {
     if (p->stuck)
-        c->stuck--;
+        c->local.stuck--;
     p->stuck = false;
     piece_flags(p);
 }
@@ -194,20 +196,20 @@ void piece_drop(Cache *c, Piece *p)
     ahead_end(c, p);
     piece_clean(c, p, UINT64_MAX);
     piece_unstick(c, p);
-    r->lone += p->unsynced != 0;
-    r->lone_syncing += p->syncing != 0;
-    list_remove(&p->sync_link);
+    r->writeback.lone += p->unsynced != 0;
+    r->writeback.lone_syncing += p->syncing != 0;
+    list_remove(&p->links.unsynced);
     if (p->known)
         directory_remove(c, p);
-    list_remove(&p->claimed_link);
+    list_remove(&p->links.claimed);
     piece_keep_over(c, p);
-    list_remove(&p->file_link);
+    list_remove(&p->links.file);
     p->leaf->pieces[p->index % LEAF_PIECES] = NULL;
     uint8_t *data = p->data;
     p->leaf->data[p->index % LEAF_PIECES] = NULL;
     p->leaf->present[p->index % LEAF_PIECES / 64] &= ~(1ull << p->index % 64);
-    c->used_bytes -= p->len;
-    if (!buffers_have(&c->buffers, data))
+    c->local.used_bytes -= p->len;
+    if (!buffers_have(&c->local.buffers, data))
         free(p);
     buffer_give(c, data);
 }
@@ -220,7 +222,7 @@ bool piece_busy(const Piece *p)
 void piece_flags(Piece *p)
 {
     bool busy =
-        piece_busy(p) || p->direct || p->stuck || p->wanted_by || !list_empty(&p->claimed_link);
+        piece_busy(p) || p->direct || p->stuck || p->wanted_by || !list_empty(&p->links.claimed);
     p->entry.flags = (busy ? MANAGE_ENTRY_BUSY : 0) | (p->dirty ? MANAGE_ENTRY_DIRTY : 0);
 }
 
@@ -251,7 +253,7 @@ void piece_use(Cache *c, Piece *p, bool writing)
     }
     p->entry.uses++;
     p->entry.last_use = ++c->uses;
-    (writing ? c->policy->write : c->policy->read)(c->policy_self, &p->entry);
+    (writing ? c->policies.active->write : c->policies.active->read)(c->policies.self, &p->entry);
 }
 
 void piece_dirty(Cache *c, Piece *p, uint64_t blocks)
@@ -260,8 +262,8 @@ void piece_dirty(Cache *c, Piece *p, uint64_t blocks)
         return;
     if (!p->dirty) {
         p->dirty_epoch = ++c->epoch;
-        list_push_back(&p->region->dirty, &p->dirty_link);
-        c->dirty_bytes += p->len;
+        list_push_back(&p->region->writeback.dirty, &p->links.dirty);
+        c->local.dirty_bytes += p->len;
     }
     p->dirty |= blocks;
     uint64_t *held = remote_map(p->region, p->index);
@@ -276,8 +278,8 @@ void piece_clean(Cache *c, Piece *p, uint64_t blocks)
         return;
     p->dirty &= ~blocks;
     if (!p->dirty) {
-        list_remove(&p->dirty_link);
-        c->dirty_bytes -= p->len;
+        list_remove(&p->links.dirty);
+        c->local.dirty_bytes -= p->len;
     }
     piece_flags(p);
 }

@@ -33,7 +33,7 @@ static Stream *used_before(Stream *a, Stream *b)
 static Stream *stream_begin(Cache *c, Region *r, uint64_t offset, uint64_t len)
 {
     Stream *latest = NULL, *oldest = NULL, *unproven = NULL, *slot = NULL;
-    for (Stream *s = c->streams; s < c->streams + STREAMS; s++) {
+    for (Stream *s = c->ahead.streams; s < c->ahead.streams + STREAMS; s++) {
         if (!s->region) {
             slot = s;
             continue;
@@ -41,18 +41,18 @@ static Stream *stream_begin(Cache *c, Region *r, uint64_t offset, uint64_t len)
         if (s->region == r && (!latest || s->used > latest->used))
             latest = s;
         oldest = used_before(oldest, s);
-        if (s->run < RUN_MIN || c->reads - s->used > STREAM_STALE_READS)
+        if (s->run < RUN_MIN || c->ahead.reads - s->used > STREAM_STALE_READS)
             unproven = used_before(unproven, s);
     }
     if (!slot)
         slot = unproven ? unproven : oldest;
     int64_t distance = latest ? (int64_t)(offset - latest->last) : 0;
     *slot = (Stream){.region = r,
-                     .id = ++c->stream_ids,
+                     .id = ++c->ahead.stream_ids,
                      .last = offset,
                      .len = len,
                      .stride = distance,
-                     .used = c->reads};
+                     .used = c->ahead.reads};
     return slot;
 }
 
@@ -80,17 +80,17 @@ static bool is_stream(const Stream *s)
 /* The stream that the read goes on with, which is one longer then; NULL: none. */
 static Stream *stream_next(Cache *c, const Region *r, uint64_t offset, uint64_t len)
 {
-    Stream *s = c->streams;
-    while (s < c->streams + STREAMS && !expected(s, r, offset))
+    Stream *s = c->ahead.streams;
+    while (s < c->ahead.streams + STREAMS && !expected(s, r, offset))
         s++;
-    c->reads++;
-    if (s == c->streams + STREAMS)
+    c->ahead.reads++;
+    if (s == c->ahead.streams + STREAMS)
         return NULL;
     if (s->last + s->len == offset) /* one after the other; their length may change */
         s->stride = (int64_t)len;
     s->last = offset;
     s->len = len;
-    s->used = c->reads;
+    s->used = c->ahead.reads;
     s->part = s->fetched ? s->part : 0;
     s->fetched -= s->fetched > 0;
     s->run++;
@@ -125,11 +125,11 @@ bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len)
     s->window = min_u64(c->cfg.readahead_bytes, s->window ? s->window * 2 : len * WINDOW_READS);
     if (in_order && !sequential_due(c, s, &from, &goal))
         return true;
-    if (in_order && r->remote_state != REMOTE_OPEN) { /* of the file the kernel reads ahead */
+    if (in_order && r->remote.state != REMOTE_OPEN) { /* of the file the kernel reads ahead */
         s->ahead_to = goal;
         return true;
     }
-    c->ahead_wanted = true;
+    c->ahead.wanted = true;
     background_wake(c);
     return in_order;
 }
@@ -137,8 +137,8 @@ bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len)
 void stream_forget(Cache *c, const Region *r)
 {
     for (unsigned i = 0; i < STREAMS; i++)
-        if (c->streams[i].region == r)
-            c->streams[i] = (Stream){0};
+        if (c->ahead.streams[i].region == r)
+            c->ahead.streams[i] = (Stream){0};
 }
 
 /* ---- fetching ------------------------------------------------------------------------------- */
@@ -146,9 +146,9 @@ void stream_forget(Cache *c, const Region *r)
 static bool stream_alive(const Cache *c, uint32_t id)
 {
     for (unsigned i = 0; i < STREAMS; i++)
-        if (c->streams[i].region && c->streams[i].id == id)
+        if (c->ahead.streams[i].region && c->ahead.streams[i].id == id)
             return true;
-    LIST_FOREACH(n, &c->traces) {
+    LIST_FOREACH(n, &c->traces.all) {
         const Trace *t = CONTAINER_OF(n, Trace, link);
         if (t->stream == id)
             return t->region && t->lead >= TRACE_FOLLOWED;
@@ -159,14 +159,14 @@ static bool stream_alive(const Cache *c, uint32_t id)
 /* What was fetched for a stream that is over makes room for others. */
 static bool budget(Cache *c, uint64_t bytes)
 {
-    LIST_FOREACH(n, &c->ahead) {
-        if (c->ahead_bytes + bytes <= c->cfg.readahead_bytes)
+    LIST_FOREACH(n, &c->ahead.pieces) {
+        if (c->ahead.bytes + bytes <= c->cfg.readahead_bytes)
             break;
-        Piece *p = CONTAINER_OF(n, Piece, ahead_link);
+        Piece *p = CONTAINER_OF(n, Piece, links.ahead);
         if (!(p->entry.flags & MANAGE_ENTRY_BUSY) && !stream_alive(c, p->stream))
             piece_drop(c, p);
     }
-    return c->ahead_bytes + bytes <= c->cfg.readahead_bytes;
+    return c->ahead.bytes + bytes <= c->cfg.readahead_bytes;
 }
 
 static Piece *ahead_piece(Cache *c, const Stream *s, uint64_t index, uint64_t first,
@@ -184,8 +184,8 @@ static Piece *ahead_piece(Cache *c, const Stream *s, uint64_t index, uint64_t fi
     p->stream = s->id;
     p->read_bytes = (uint32_t)min_u64(s->len, UINT32_MAX);
     p->in_order = is_sequential(s);
-    list_push_back(&c->ahead, &p->ahead_link);
-    c->ahead_bytes += len;
+    list_push_back(&c->ahead.pieces, &p->links.ahead);
+    c->ahead.bytes += len;
     return p;
 }
 
@@ -196,7 +196,7 @@ static enum Ahead file_allows(const Cache *c, const Stream *s, uint64_t bytes)
     if (is_sequential(s) || file_is_cheap(c, s->region, s->len) ||
         file_is_cheap(c, s->region, bytes))
         return AHEAD_NOTHING;
-    return c->ahead_of_files && !s->joins ? AHEAD_LATER : AHEAD_TAKEN;
+    return c->ahead.files && !s->joins ? AHEAD_LATER : AHEAD_TAKEN;
 }
 
 /* A guess waits until it is known what the file's reads take. What a record names was needed: that
@@ -267,7 +267,7 @@ static void ahead_begin(Cache *c, CacheJob *job, Region *r, uint8_t source, uint
     c->stats.readahead_bytes += to - from;
     job_begin_pieces(c, job, r, source, from, to, now_ns);
     job->ahead = true;
-    c->ahead_of_files += source == CACHE_READ_FILE;
+    c->ahead.files += source == CACHE_READ_FILE;
 }
 
 /* The job for what is missing of [offset, end): of one piece that is there, or of new ones that
@@ -296,7 +296,7 @@ static enum Ahead ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t
 /* Reads of the file are under way: what a stream wants is not passed over, but looked at again. */
 static bool stream_waits(const Cache *c, enum Ahead result)
 {
-    return result == AHEAD_LATER && c->ahead_of_files;
+    return result == AHEAD_LATER && c->ahead.files;
 }
 
 /* The window as a whole, in pieces. */
@@ -486,7 +486,7 @@ static void batch_measure(AheadBatch *b, uint64_t now_ns)
 /* The first ones show whether it pays, and none follows them before that is known. */
 static bool batch_has_room(const Cache *c, const CacheJob *first, uint64_t now_ns)
 {
-    const AheadBatch *b = &c->batch;
+    const AheadBatch *b = &c->ahead.batch;
     if (!first->together)
         return go_together(c, first, now_ns);
     return b->left < together_count(&first->region->ways->together) &&
@@ -495,7 +495,7 @@ static bool batch_has_room(const Cache *c, const CacheJob *first, uint64_t now_n
 
 bool batch_more(Cache *c, CacheJob *first, CacheJob *job, uint64_t now_ns)
 {
-    AheadBatch *b = &c->batch;
+    AheadBatch *b = &c->ahead.batch;
     Trace *t = first->region->trace;
     if (!t || !first->ahead || first->kind != CACHE_READ_FILE || !batch_has_room(c, first, now_ns))
         return false;
@@ -517,7 +517,7 @@ bool batch_more(Cache *c, CacheJob *first, CacheJob *job, uint64_t now_ns)
 /* What a few reads took together says little. */
 void batch_note(Cache *c, const CacheJob *job, uint64_t now_ns)
 {
-    AheadBatch *b = &c->batch;
+    AheadBatch *b = &c->ahead.batch;
     if (!job->together)
         return;
     b->left--;
@@ -540,18 +540,18 @@ void batch_note(Cache *c, const CacheJob *job, uint64_t now_ns)
  * remote memory has. */
 bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
-    if (!c->ahead_wanted)
+    if (!c->ahead.wanted)
         return false;
     for (unsigned i = 0; i < STREAMS; i++) {
-        Stream *s = &c->streams[i];
+        Stream *s = &c->ahead.streams[i];
         if (s->region && !s->region->closing && is_stream(s) &&
             (is_sequential(s) ? sequential_take(c, s, job, now_ns)
                               : strided_take(c, s, job, now_ns)))
             return true;
     }
-    LIST_FOREACH(n, &c->traces)
+    LIST_FOREACH(n, &c->traces.all)
         if (recorded_take(c, CONTAINER_OF(n, Trace, link), job, now_ns))
             return true;
-    c->ahead_wanted = c->ahead_of_files > 0;
+    c->ahead.wanted = c->ahead.files > 0;
     return false;
 }

@@ -21,7 +21,7 @@ static enum Plan plan_for(const Cache *c, const Piece *p, uint64_t now_ns)
         return PLAN_WRITE;
     if (!p->valid || r->closing || !copy_pays(c, p, now_ns))
         return PLAN_DROP;
-    if (r->remote_state == REMOTE_OPEN)
+    if (r->remote.state == REMOTE_OPEN)
         return p->valid & ~*remote_map(r, p->index) ? PLAN_CLONE : PLAN_DROP;
     return remote_may_open(c, r, now_ns) ? PLAN_OPEN : PLAN_DROP;
 }
@@ -34,7 +34,7 @@ bool clone_is_due(const Cache *c, const Piece *p, uint64_t now_ns)
 static enum Plan plan_of(Cache *c, const Piece *p, uint64_t now_ns)
 {
     enum Plan plan = plan_for(c, p, now_ns);
-    c->drops = plan == PLAN_DROP ? c->drops + 1 : 0;
+    c->local.drops = plan == PLAN_DROP ? c->local.drops + 1 : 0;
     return plan;
 }
 
@@ -42,8 +42,8 @@ static enum Plan plan_of(Cache *c, const Piece *p, uint64_t now_ns)
  * evict them themselves. */
 static void room_left(Cache *c, uint64_t bytes)
 {
-    if (c->drops < DROPS_ENOUGH &&
-        c->cfg.limit_bytes - c->used_bytes - bytes < c->cfg.low_water_bytes)
+    if (c->local.drops < DROPS_ENOUGH &&
+        c->cfg.limit_bytes - c->local.used_bytes - bytes < c->cfg.low_water_bytes)
         background_wake(c);
 }
 
@@ -55,21 +55,21 @@ static bool evict_begin(Cache *c, CacheJob *job, Piece *p, enum Plan plan, uint6
     else if (!clone_out(c, job, p, pieces_max, true, now_ns))
         return false;
     job->evict = true;
-    c->evicting++;
+    c->local.evicting++;
     return true;
 }
 
 void reclaim_unstick(Cache *c, uint64_t now_ns)
 {
-    if (!c->stuck || now_ns < c->stuck_until_ns)
+    if (!c->local.stuck || now_ns < c->local.stuck_until_ns)
         return;
-    for (struct manage_entry *e = c->dir.oldest; e; e = e->newer)
+    for (struct manage_entry *e = c->policies.dir.oldest; e; e = e->newer)
         piece_unstick(c, piece_of(e));
 }
 
 static Piece *policy_victim(Cache *c)
 {
-    struct manage_entry *e = c->policy->reclaim(c->policy_self, &c->dir);
+    struct manage_entry *e = c->policies.active->reclaim(c->policies.self, &c->policies.dir);
     return e && !(e->flags & MANAGE_ENTRY_BUSY) ? piece_of(e) : NULL;
 }
 
@@ -80,8 +80,8 @@ static Piece *victim(Cache *c)
     Piece *p = policy_victim(c);
     if (p)
         return p;
-    LIST_FOREACH(n, &c->ahead) {
-        p = CONTAINER_OF(n, Piece, ahead_link);
+    LIST_FOREACH(n, &c->ahead.pieces) {
+        p = CONTAINER_OF(n, Piece, links.ahead);
         if (!(p->entry.flags & MANAGE_ENTRY_BUSY))
             return p;
     }
@@ -93,13 +93,13 @@ static Piece *victim(Cache *c)
 static enum Plan plan_of_call(Cache *c, const Piece *p, uint64_t now_ns)
 {
     enum Plan plan = plan_of(c, p, now_ns);
-    return plan == PLAN_CLONE && c->evicting ? PLAN_DROP : plan;
+    return plan == PLAN_CLONE && c->local.evicting ? PLAN_DROP : plan;
 }
 
 static bool fits(const Cache *c, uint64_t bytes)
 {
     return !GUARD(LIMIT) ||
-           (bytes <= c->cfg.limit_bytes && c->used_bytes <= c->cfg.limit_bytes - bytes);
+           (bytes <= c->cfg.limit_bytes && c->local.used_bytes <= c->cfg.limit_bytes - bytes);
 }
 
 enum Room room_make(Cache *c, uint64_t bytes, CacheJob *job, uint64_t now_ns)
@@ -110,7 +110,7 @@ enum Room room_make(Cache *c, uint64_t bytes, CacheJob *job, uint64_t now_ns)
     while (!fits(c, bytes)) {
         Piece *p = victim(c);
         if (!p)
-            return c->evicting ? ROOM_WAIT : ROOM_NONE;
+            return c->local.evicting ? ROOM_WAIT : ROOM_NONE;
         enum Plan plan = plan_of_call(c, p, now_ns);
         if (plan == PLAN_OPEN) {
             remote_want(c, p->region); /* too late for this one: nobody waits for an allocation */
@@ -174,7 +174,7 @@ static uint64_t low_water(const Cache *c)
 bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
     uint64_t low = low_water(c);
-    while (c->cfg.limit_bytes - c->used_bytes < low) {
+    while (c->cfg.limit_bytes - c->local.used_bytes < low) {
         Piece *p = policy_victim(c);
         if (!p)
             return false;
@@ -182,7 +182,7 @@ bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns)
         if (plan == PLAN_OPEN) {
             Region *r = p->region;
             job_begin(job, r, CACHE_OPEN_REMOTE, now_ns);
-            r->remote_state = REMOTE_OPENING;
+            r->remote.state = REMOTE_OPENING;
             return true;
         }
         if (plan != PLAN_DROP &&
@@ -198,7 +198,7 @@ bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns)
 /* As much as there will be when those have left that are leaving. */
 static uint64_t room_soon(const Cache *c)
 {
-    return c->cfg.limit_bytes - c->used_bytes + c->evicting * c->cfg.piece_bytes;
+    return c->cfg.limit_bytes - c->local.used_bytes + c->local.evicting * c->cfg.piece_bytes;
 }
 
 bool reclaim_more(Cache *c, CacheJob *job, uint64_t now_ns)

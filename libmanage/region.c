@@ -9,22 +9,22 @@
 
 Region *region_find(Cache *c, int rd)
 {
-    return rd >= 0 && (unsigned)rd < c->table_len ? c->table[rd] : NULL;
+    return rd >= 0 && (unsigned)rd < c->regions.table_len ? c->regions.table[rd] : NULL;
 }
 
 static int table_slot(Cache *c)
 {
-    for (unsigned i = 0; i < c->table_len; i++)
-        if (!c->table[i])
+    for (unsigned i = 0; i < c->regions.table_len; i++)
+        if (!c->regions.table[i])
             return (int)i;
-    unsigned len = c->table_len ? c->table_len * 2 : 16;
-    Region **table = realloc(c->table, len * sizeof *table);
+    unsigned len = c->regions.table_len ? c->regions.table_len * 2 : 16;
+    Region **table = realloc(c->regions.table, len * sizeof *table);
     if (!table)
         return -ENOMEM;
-    memset(table + c->table_len, 0, (len - c->table_len) * sizeof *table);
-    int rd = (int)c->table_len;
-    c->table = table;
-    c->table_len = len;
+    memset(table + c->regions.table_len, 0, (len - c->regions.table_len) * sizeof *table);
+    int rd = (int)c->regions.table_len;
+    c->regions.table = table;
+    c->regions.table_len = len;
     return rd;
 }
 
@@ -43,14 +43,14 @@ static Region *region_new(Cache *c, uint64_t len)
         return NULL;
     }
     r->len = len;
-    list_init(&r->dirty);
-    list_init(&r->unsynced);
+    list_init(&r->writeback.dirty);
+    list_init(&r->writeback.unsynced);
     return r;
 }
 
 int region_begin(Cache *c, uint64_t len, uint64_t size, void *file, unsigned flags)
 {
-    if (c->region_count >= c->cfg.regions_max)
+    if (c->regions.count >= c->cfg.regions_max)
         return -EMFILE;
     int rd = table_slot(c);
     if (rd < 0)
@@ -65,13 +65,13 @@ int region_begin(Cache *c, uint64_t len, uint64_t size, void *file, unsigned fla
     }
     r->ways = ways;
     r->rd = rd;
-    r->number = ++c->regions_ever;
+    r->number = ++c->regions.ever;
     r->flags = flags;
     r->file = file;
     r->size = min_u64(size, len);
-    c->table[rd] = r;
-    c->region_count++;
-    list_push_back(&c->regions, &r->link);
+    c->regions.table[rd] = r;
+    c->regions.count++;
+    list_push_back(&c->regions.all, &r->link);
     place_add(c, r, id);
     r->trace = trace_get(c, r);
     region_admit(c, r);
@@ -91,17 +91,17 @@ void region_free(Cache *c, Region *r)
                 piece_drop(c, leaf->pieces[k]);
         free(leaf);
     }
-    if (r->remote_wanted)
-        c->remotes_wanted--;
-    if (r->remote_state == REMOTE_CLOSING)
-        c->remotes_closing--;
+    if (r->remote.wanted)
+        c->remotes.wanted--;
+    if (r->remote.state == REMOTE_CLOSING)
+        c->remotes.closing--;
     ways_put(r->ways);
     trace_put(c, r);
-    free(r->held_blocks);
+    free(r->remote.held_blocks);
     free(r->leaves);
     list_remove(&r->link);
     place_remove(c, r);
-    c->table[r->rd] = NULL;
-    c->region_count--;
+    c->regions.table[r->rd] = NULL;
+    c->regions.count--;
     free(r);
 }

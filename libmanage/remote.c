@@ -23,8 +23,8 @@ uint64_t clone_ns(const Region *r, uint64_t bytes)
 static void cost_note(Cache *c, Region *r, enum CostOf which, uint64_t bytes, uint64_t ns,
                       uint64_t now_ns)
 {
-    bool first = !r->remote_used;
-    r->remote_used = true;
+    bool first = !r->remote.used;
+    r->remote.used = true;
     if (!first)
         cost_add_beside(&r->ways->cost[which], &r->ways->cost[COST_FILE], bytes, ns, now_ns,
                         c->cfg.cost_fresh_ns);
@@ -132,7 +132,7 @@ static void remote_maps_restore(const Cache *c, Region *r)
 
 void remote_holds(Cache *c, Region *r, uint64_t from, uint64_t to)
 {
-    if (r->remote_state != REMOTE_OPEN)
+    if (r->remote.state != REMOTE_OPEN)
         return;
     from = (from + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK;
     if (to < r->size)
@@ -150,17 +150,17 @@ void remote_holds(Cache *c, Region *r, uint64_t from, uint64_t to)
 
 bool remote_may_open(const Cache *c, const Region *r, uint64_t now_ns)
 {
-    return c->cfg.remote && r->remote_state == REMOTE_NONE &&
-           (!GUARD(REFRACTION) || now_ns >= c->refraction_until_ns) &&
-           now_ns >= r->remote_not_before_ns;
+    return c->cfg.remote && r->remote.state == REMOTE_NONE &&
+           (!GUARD(REFRACTION) || now_ns >= c->remotes.refraction_until_ns) &&
+           now_ns >= r->remote.not_before_ns;
 }
 
 void remote_want(Cache *c, Region *r)
 {
-    if (r->remote_wanted || !c->cfg.remote || r->remote_state != REMOTE_NONE)
+    if (r->remote.wanted || !c->cfg.remote || r->remote.state != REMOTE_NONE)
         return;
-    r->remote_wanted = true;
-    c->remotes_wanted++;
+    r->remote.wanted = true;
+    c->remotes.wanted++;
     background_wake(c);
 }
 
@@ -168,29 +168,29 @@ void remote_want(Cache *c, Region *r)
  */
 static void held_begin(Region *r, const CacheResult *result)
 {
-    size_t bytes = (size_t)((r->len - 1) / CACHE_BLOCK / 64 + 1) * sizeof *r->held_blocks;
-    free(r->held_blocks);
-    r->held = true;
-    r->held_blocks = result->held_blocks ? malloc(bytes) : NULL;
-    if (r->held_blocks)
-        memcpy(r->held_blocks, result->held_blocks, bytes);
+    size_t bytes = (size_t)((r->len - 1) / CACHE_BLOCK / 64 + 1) * sizeof *r->remote.held_blocks;
+    free(r->remote.held_blocks);
+    r->remote.held = true;
+    r->remote.held_blocks = result->held_blocks ? malloc(bytes) : NULL;
+    if (r->remote.held_blocks)
+        memcpy(r->remote.held_blocks, result->held_blocks, bytes);
 }
 
 static void held_end(Region *r)
 {
-    r->held = false;
-    free(r->held_blocks);
-    r->held_blocks = NULL;
+    r->remote.held = false;
+    free(r->remote.held_blocks);
+    r->remote.held_blocks = NULL;
 }
 
 void remote_lost(Cache *c, Region *r, uint64_t now_ns)
 {
-    if (r->remote_state != REMOTE_OPEN)
+    if (r->remote.state != REMOTE_OPEN)
         return;
-    r->remote_state = REMOTE_CLOSING;
+    r->remote.state = REMOTE_CLOSING;
     r->remote_is_open = false;
-    c->remotes_closing++;
-    r->remote_not_before_ns = time_add(now_ns, c->cfg.refraction_ns);
+    c->remotes.closing++;
+    r->remote.not_before_ns = time_add(now_ns, c->cfg.refraction_ns);
     if (GUARD(LOST)) {
         held_end(r);
         remote_maps_clear(r);
@@ -200,22 +200,22 @@ void remote_lost(Cache *c, Region *r, uint64_t now_ns)
 
 void remote_opened(Cache *c, Region *r, const CacheResult *result, uint64_t now_ns)
 {
-    c->ahead_wanted = true; /* what is fetched ahead waits for it, or for nothing any more */
+    c->ahead.wanted = true; /* what is fetched ahead waits for it, or for nothing any more */
     if (result->remote_error) {
         /* Figure 5: do no allocation for the refraction period. */
-        r->remote_state = REMOTE_NONE;
-        c->refraction_until_ns = time_add(now_ns, c->cfg.refraction_ns);
+        r->remote.state = REMOTE_NONE;
+        c->remotes.refraction_until_ns = time_add(now_ns, c->cfg.refraction_ns);
         c->stats.refractions++;
         return;
     }
-    r->remote = result->remote;
-    r->remote_state = REMOTE_OPEN;
+    r->remote.rd = result->remote;
+    r->remote.state = REMOTE_OPEN;
     r->remote_is_open = true;
-    r->remote_used = false;
-    if (GUARD(RACED) && result->held && r->raced) {
+    r->remote.used = false;
+    if (GUARD(RACED) && result->held && r->remote.raced) {
         /* The file was written beside it: what is held may be older than that. */
         remote_lost(c, r, now_ns);
-        r->remote_not_before_ns = 0;
+        r->remote.not_before_ns = 0;
     } else if (result->held) {
         held_begin(r, result);
         remote_maps_restore(c, r);

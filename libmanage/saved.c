@@ -9,8 +9,8 @@ static void saved_add(Cache *c, const Region *r, uint64_t reads, uint64_t bytes,
     uint64_t file_ns = cost_of(&r->ways->cost[COST_FILE], bytes);
     if (file_ns == 0)
         return; /* what it costs is not known, or the kernel had all of it */
-    c->valued_reads += reads;
-    *(remote ? &c->remote_saved_ns : &c->local_saved_ns) += reads * sub_u64(file_ns, ns);
+    c->saved.reads += reads;
+    *(remote ? &c->saved.remote_ns : &c->saved.local_ns) += reads * sub_u64(file_ns, ns);
 }
 
 void saved_read(Cache *c, const Region *r, uint64_t bytes, uint64_t ns, bool remote)
@@ -28,13 +28,13 @@ bool cache_figures(Cache *c, ProgramFigures *ret)
 {
     const struct manage_stats *s = &c->stats;
     uint64_t told = s->local_hits + s->remote_hits + s->disk_reads + s->writes +
-                    2 * c->regions_ever - c->region_count;
-    bool changed = told != c->told;
+                    2 * c->regions.ever - c->regions.count;
+    bool changed = told != c->saved.told;
     if (!changed)
         return false;
-    c->told = told;
-    *ret = (ProgramFigures){.regions = c->region_count,
-                            .cached_bytes = c->used_bytes,
+    c->saved.told = told;
+    *ret = (ProgramFigures){.regions = c->regions.count,
+                            .cached_bytes = c->local.used_bytes,
                             .local_reads = s->local_hits,
                             .local_bytes = s->local_bytes,
                             .remote_reads = s->remote_hits,
@@ -43,8 +43,8 @@ bool cache_figures(Cache *c, ProgramFigures *ret)
                             .file_bytes = s->disk_bytes,
                             .writes = s->writes,
                             .write_bytes = s->write_bytes,
-                            .local_saved_ns = c->local_saved_ns,
-                            .remote_saved_ns = c->remote_saved_ns,
-                            .valued_reads = c->valued_reads};
+                            .local_saved_ns = c->saved.local_ns,
+                            .remote_saved_ns = c->saved.remote_ns,
+                            .valued_reads = c->saved.reads};
     return true;
 }

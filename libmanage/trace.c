@@ -20,19 +20,19 @@ enum {
 static bool list_grow(Cache *c, TraceList *l, unsigned room)
 {
     uint64_t more = (uint64_t)(room - l->room) * sizeof *l->ranges;
-    if (room > ROOM_MOST || c->trace_bytes + more > c->cfg.limit_bytes / BUDGET_SHARE)
+    if (room > ROOM_MOST || c->traces.bytes + more > c->cfg.limit_bytes / BUDGET_SHARE)
         return false;
     CacheRange *ranges = realloc(l->ranges, room * sizeof *ranges);
     if (!ranges)
         return false;
-    c->trace_bytes += more;
+    c->traces.bytes += more;
     *l = (TraceList){.ranges = ranges, .count = l->count, .room = room};
     return true;
 }
 
 static void list_drop(Cache *c, TraceList *l)
 {
-    c->trace_bytes -= (uint64_t)l->room * sizeof *l->ranges;
+    c->traces.bytes -= (uint64_t)l->room * sizeof *l->ranges;
     free(l->ranges);
     *l = (TraceList){0};
 }
@@ -77,14 +77,14 @@ static void trace_free(Cache *c, Trace *t)
     list_drop(c, &t->before);
     list_drop(c, &t->now);
     list_remove(&t->link);
-    c->traces_count--;
+    c->traces.count--;
     free(t);
 }
 
 /* That of a file which is closed the longest makes room. */
 static bool traces_room(Cache *c)
 {
-    for (ListNode *n = c->traces.prev; c->traces_count >= TRACES_MAX && n != &c->traces;
+    for (ListNode *n = c->traces.all.prev; c->traces.count >= TRACES_MAX && n != &c->traces.all;
          n = n->prev) {
         Trace *t = CONTAINER_OF(n, Trace, link);
         if (t->regions == 0) {
@@ -92,12 +92,12 @@ static bool traces_room(Cache *c)
             return true;
         }
     }
-    return c->traces_count < TRACES_MAX;
+    return c->traces.count < TRACES_MAX;
 }
 
 static Trace *traces_find(const Cache *c, CacheFileId id)
 {
-    LIST_FOREACH(n, &c->traces) {
+    LIST_FOREACH(n, &c->traces.all) {
         Trace *t = CONTAINER_OF(n, Trace, link);
         if (is_same_file(t->id, id))
             return t;
@@ -111,9 +111,9 @@ static Trace *traces_add(Cache *c, CacheFileId id)
     if (!t)
         return NULL;
     t->id = id;
-    t->stream = ++c->stream_ids;
-    list_push_front(&c->traces, &t->link);
-    c->traces_count++;
+    t->stream = ++c->ahead.stream_ids;
+    list_push_front(&c->traces.all, &t->link);
+    c->traces.count++;
     return t;
 }
 
@@ -122,13 +122,13 @@ static void asks_begin(Cache *c, Trace *t, Region *r)
     if (t->asks || t->recalled)
         return;
     t->asks = r;
-    c->traces_asking++;
+    c->traces.asking++;
     background_wake(c);
 }
 
 static void asks_end(Cache *c, Trace *t)
 {
-    c->traces_asking -= t->asks != NULL;
+    c->traces.asking -= t->asks != NULL;
     t->asks = NULL;
 }
 
@@ -145,7 +145,7 @@ Trace *trace_get(Cache *c, Region *r)
     t->regions++;
     asks_begin(c, t, r);
     list_remove(&t->link);
-    list_push_front(&c->traces, &t->link);
+    list_push_front(&c->traces.all, &t->link);
     return t;
 }
 
@@ -169,8 +169,8 @@ void trace_put(Cache *c, Region *r)
 
 void traces_free(Cache *c)
 {
-    while (!list_empty(&c->traces))
-        trace_free(c, CONTAINER_OF(c->traces.next, Trace, link));
+    while (!list_empty(&c->traces.all))
+        trace_free(c, CONTAINER_OF(c->traces.all.next, Trace, link));
 }
 
 /* ---- from one process to the next ----------------------------------------------------------- */
@@ -178,9 +178,9 @@ void traces_free(Cache *c)
 Region *trace_asks(Cache *c)
 {
     Region *r = NULL;
-    LIST_FOREACH(n, &c->traces) {
+    LIST_FOREACH(n, &c->traces.all) {
         Trace *t = CONTAINER_OF(n, Trace, link);
-        if (r || !c->traces_asking)
+        if (r || !c->traces.asking)
             break;
         r = t->asks;
         t->recalled |= r != NULL;
@@ -213,7 +213,7 @@ static bool worth_keeping(const Trace *t)
 bool cache_recorded(Cache *c, unsigned *at, CacheRecord *ret)
 {
     unsigned i = 0;
-    LIST_FOREACH(n, &c->traces) {
+    LIST_FOREACH(n, &c->traces.all) {
         const Trace *t = CONTAINER_OF(n, Trace, link);
         if (i++ < *at || !worth_keeping(t))
             continue;
@@ -300,8 +300,8 @@ void trace_note(Cache *c, Region *r, uint64_t from, uint64_t to, bool in_order)
     t->along++;
     if (t->ahead.range >= t->before.count || r->ways->left)
         return;
-    c->ahead_wanted = true;
-    if (c->ahead_of_files == 0 || r->remote_state == REMOTE_OPEN)
+    c->ahead.wanted = true;
+    if (c->ahead.files == 0 || r->remote.state == REMOTE_OPEN)
         background_wake(c); /* else the one who reads the file looks again by itself */
 }
 
@@ -337,7 +337,7 @@ Region *trace_ahead(const Cache *c, const Trace *t, TraceAhead *at, uint64_t *re
             continue;
         if (r->ways->left) /* nothing is kept */
             return NULL;
-        if (r->remote_wanted || r->remote_state == REMOTE_OPENING) /* it may be there */
+        if (r->remote.wanted || r->remote.state == REMOTE_OPENING) /* it may be there */
             return NULL;
         *ret_bytes = (uint64_t)g->blocks * CACHE_BLOCK;
         *ret_from = from - r->id.offset;

@@ -8,7 +8,7 @@
 
 static Ways *find(const Cache *c, CacheFileId id)
 {
-    LIST_FOREACH(n, &c->ways) {
+    LIST_FOREACH(n, &c->ways.all) {
         Ways *w = CONTAINER_OF(n, Ways, link);
         if (is_same_file(w->id, id))
             return w;
@@ -19,7 +19,7 @@ static Ways *find(const Cache *c, CacheFileId id)
 /* The latest one of the device; NULL: there is none. */
 static Ways *find_device(const Cache *c, uint64_t device)
 {
-    LIST_FOREACH(n, &c->ways) {
+    LIST_FOREACH(n, &c->ways.all) {
         Ways *w = CONTAINER_OF(n, Ways, link);
         if (w->id.device == device)
             return w;
@@ -29,20 +29,20 @@ static Ways *find_device(const Cache *c, uint64_t device)
 
 void ways_set_left(Cache *c, Ways *w, bool left)
 {
-    c->files_left += left;
-    c->files_left -= w->left;
+    c->ways.files_left += left;
+    c->ways.files_left -= w->left;
     w->left = left;
 }
 
 /* Room for one more: a new one, or that of a file that is closed the longest. NULL: neither. */
 static Ways *room(Cache *c)
 {
-    if (c->ways_count < WAYS_MAX) {
+    if (c->ways.count < WAYS_MAX) {
         Ways *w = malloc(sizeof *w);
-        c->ways_count += w != NULL;
+        c->ways.count += w != NULL;
         return w;
     }
-    for (ListNode *n = c->ways.prev; n != &c->ways; n = n->prev) {
+    for (ListNode *n = c->ways.all.prev; n != &c->ways.all; n = n->prev) {
         Ways *w = CONTAINER_OF(n, Ways, link);
         if (w->regions == 0) {
             list_remove(&w->link);
@@ -72,7 +72,7 @@ static Ways *add(Cache *c, CacheFileId id)
     }
     list_init(&w->pieces);
     worth_init(&w->worth, c->cfg.lets_go ? c->cfg.limit_bytes : 0);
-    list_push_front(&c->ways, &w->link);
+    list_push_front(&c->ways.all, &w->link);
     return w;
 }
 
@@ -83,13 +83,13 @@ Ways *ways_get(Cache *c, CacheFileId id)
         w = add(c, id);
     if (!w)
         w = find_device(c, id.device);
-    if (!w && !list_empty(&c->ways))
-        w = CONTAINER_OF(c->ways.next, Ways, link);
+    if (!w && !list_empty(&c->ways.all))
+        w = CONTAINER_OF(c->ways.all.next, Ways, link);
     if (!w)
         return NULL;
     w->regions++;
     list_remove(&w->link);
-    list_push_front(&c->ways, &w->link);
+    list_push_front(&c->ways.all, &w->link);
     return w;
 }
 
@@ -100,14 +100,14 @@ void ways_put(Ways *w)
 
 void ways_unknown(Cache *c)
 {
-    LIST_FOREACH(n, &c->ways)
+    LIST_FOREACH(n, &c->ways.all)
         for (unsigned k = 0; k < COST_CLASSES; k++)
             CONTAINER_OF(n, Ways, link)->cheap_ns[k] = 0;
 }
 
 void ways_worth_again(Cache *c)
 {
-    LIST_FOREACH(n, &c->ways) {
+    LIST_FOREACH(n, &c->ways.all) {
         Ways *w = CONTAINER_OF(n, Ways, link);
         worth_again(&w->worth);
         ways_set_left(c, w, false);
@@ -117,15 +117,15 @@ void ways_worth_again(Cache *c)
 unsigned ways_turns(const Cache *c)
 {
     unsigned turns = 0;
-    LIST_FOREACH(n, &c->ways)
+    LIST_FOREACH(n, &c->ways.all)
         turns += CONTAINER_OF(n, Ways, link)->worth.turns;
     return turns;
 }
 
 void ways_free(Cache *c)
 {
-    while (!list_empty(&c->ways)) {
-        Ways *w = CONTAINER_OF(c->ways.next, Ways, link);
+    while (!list_empty(&c->ways.all)) {
+        Ways *w = CONTAINER_OF(c->ways.all.next, Ways, link);
         list_remove(&w->link);
         free(w);
     }

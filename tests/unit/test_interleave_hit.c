@@ -292,7 +292,8 @@ static void begin_past(void)
     begin();
     uint8_t buf[LEN];
     (void)read_at(0, PIECE, buf);
-    ways_set_left(w.cache, CONTAINER_OF(w.cache->ways.next, Ways, link), true); /* the only one */
+    ways_set_left(w.cache, CONTAINER_OF(w.cache->ways.all.next, Ways, link),
+                  true); /* the only one */
 }
 
 /* ---- the tests ------------------------------------------------------------------------------- */
