@@ -142,8 +142,8 @@ void cmd_calls_pump(Manager *m, Host *h)
 
 void cmd_calls_pump_stirred(Manager *m)
 {
-    while (!list_empty(&m->stirred)) {
-        Host *h = CONTAINER_OF(m->stirred.next, Host, stirred);
+    while (!list_empty(&m->hosts.stirred)) {
+        Host *h = CONTAINER_OF(m->hosts.stirred.next, Host, stirred);
         list_remove(&h->stirred);
         cmd_calls_pump(m, h);
     }

@@ -77,9 +77,9 @@ static uint64_t rate_of(const Manager *m, const CmdClient *c)
 {
     uint64_t rate = 0;
     for (unsigned i = 0; i < DRAINS_MAX; i++) {
-        if (!(c->moves.hosts >> i & 1) || m->drains[i]->drain.rate == 0)
+        if (!(c->moves.hosts >> i & 1) || m->drains.hosts[i]->drain.rate == 0)
             continue;
-        const uint64_t share = m->drains[i]->drain.rate / m->drains[i]->drain.clients;
+        const uint64_t share = m->drains.hosts[i]->drain.rate / m->drains.hosts[i]->drain.clients;
         if (rate == 0 || share < rate)
             rate = share ? share : 1;
     }
@@ -97,7 +97,7 @@ void cmd_moves(Manager *m, CmdClient *c, Session *session, const WireRequest *re
     OpMovesReply reply = {.rate = rate_of(m, c)};
     for (unsigned i = 0; i < DRAINS_MAX; i++)
         if (c->moves.hosts >> i & 1)
-            reply.epochs[reply.count++] = m->drains[i]->epoch;
+            reply.epochs[reply.count++] = m->drains.hosts[i]->epoch;
     if (reply.count > 0) {
         c->moves.asked_ns = m->now_ns;
         c->moves.said = op;
@@ -178,7 +178,7 @@ OpDrainReply cmd_drain_look(const Manager *m, const Host *h)
         .kept_regions = h->has.kept,
         .kept_bytes = h->has.kept_bytes,
         .busy_regions = left_there(h) - h->has.open - h->has.kept,
-        .host_regions = h->leaving ? 0 : h->hint.regions, /* gone with its memory */
+        .host_regions = h->leaving ? 0 : h->said.hint.regions, /* gone with its memory */
         .clients = h->drain.clients,
         .dead_ms = m->config.client_dead_ns / NS_PER_MS,
     };
@@ -207,9 +207,10 @@ static uint16_t drain_do(Manager *m, const OpDrain *op, Host **ret_host)
 static bool room_elsewhere(const Manager *m, const Host *but)
 {
     static const OpOpen open = {.len = WIRE_BLOCK_SIZE};
-    for (unsigned i = 0; i < m->slots_end; i++) {
-        const Host *h = m->slots[i];
-        if (h && h != but && m->rooms[true].of_slot[i] >= open.len && cmd_host_chosen(m, h, &open))
+    for (unsigned i = 0; i < m->hosts.slots_end; i++) {
+        const Host *h = m->hosts.slots[i];
+        if (h && h != but && m->hosts.rooms[true].of_slot[i] >= open.len &&
+            cmd_host_chosen(m, h, &open))
             return true;
     }
     return false;
@@ -264,7 +265,7 @@ void cmd_drains_tick(Manager *m)
 {
     cmd_drain_paces_tick(m);
     for (unsigned i = 0; i < DRAINS_MAX; i++) {
-        Host *h = m->drains[i];
+        Host *h = m->drains.hosts[i];
         if (!h)
             continue;
         if (h->drain.drop)

@@ -19,7 +19,7 @@ static void add_left(const Manager *m, uint64_t left_bytes[DRAINS_MAX])
 static bool any_due(const Manager *m)
 {
     for (unsigned i = 0; i < DRAINS_MAX; i++)
-        if (m->drains[i] && m->now_ns >= m->paces[i].next_ns)
+        if (m->drains.hosts[i] && m->now_ns >= m->drains.paces[i].next_ns)
             return true;
     return false;
 }
@@ -36,8 +36,8 @@ void cmd_drain_paces_tick(Manager *m)
         return;
     add_left(m, left_bytes);
     for (unsigned i = 0; i < DRAINS_MAX; i++) {
-        const Host *h = m->drains[i];
-        DrainPace *p = &m->paces[i];
+        const Host *h = m->drains.hosts[i];
+        DrainPace *p = &m->drains.paces[i];
         if (!h || m->now_ns < p->next_ns)
             continue;
         p->next_ns = time_add(m->now_ns, m->config.client_dead_ns / PACE_SAMPLES);
@@ -49,7 +49,7 @@ void cmd_drain_paces_tick(Manager *m)
 /* Since what is left was most: it grows when a client has just found what it has there. */
 uint64_t cmd_drain_pace(const Manager *m, const Host *h)
 {
-    const DrainPace *p = &m->paces[h->drain.place];
+    const DrainPace *p = &m->drains.paces[h->drain.place];
     const unsigned first = p->taken > PACE_SAMPLES ? p->taken - PACE_SAMPLES : 0;
     if (!h->drain.on || p->taken == 0)
         return 0;
@@ -67,7 +67,7 @@ uint64_t cmd_drain_pace(const Manager *m, const Host *h)
 
 uint64_t cmd_drain_ahead(const Manager *m, const Host *h)
 {
-    const DrainPace *p = &m->paces[h->drain.place];
+    const DrainPace *p = &m->drains.paces[h->drain.place];
     return h->drain.on && p->taken > 0 ? p->of[(p->taken - 1) % PACE_SAMPLES].left_bytes : 0;
 }
 

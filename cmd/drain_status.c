@@ -26,10 +26,10 @@ void cmd_drains(Manager *m, Session *session, const WireRequest *request)
         return;
     }
     for (uint64_t i = op.cursor; i < DRAINS_MAX && reply.next == 0; i++) {
-        if (m->drains[i] && reply.count == DRAINS_PAGE_MAX)
+        if (m->drains.hosts[i] && reply.count == DRAINS_PAGE_MAX)
             reply.next = i;
-        else if (m->drains[i])
-            reply.drains[reply.count++] = status_of(m, m->drains[i]);
+        else if (m->drains.hosts[i])
+            reply.drains[reply.count++] = status_of(m, m->drains.hosts[i]);
     }
     size_t n = wire_drains_reply_encode(&reply, body);
     cmd_reply(m, NULL, session, request->id, request->op, STATUS_OK, body, n);

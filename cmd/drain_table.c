@@ -60,12 +60,12 @@ void cmd_drain_unopened(const Region *r)
 bool cmd_drain_on(Manager *m, Host *h)
 {
     unsigned place = 0;
-    while (place < DRAINS_MAX && m->drains[place])
+    while (place < DRAINS_MAX && m->drains.hosts[place])
         place++;
     if (place == DRAINS_MAX)
         return false;
-    m->drains[place] = h;
-    m->paces[place] = (DrainPace){.taken = 0};
+    m->drains.hosts[place] = h;
+    m->drains.paces[place] = (DrainPace){.taken = 0};
     h->drain = (HostDrain){.on = true, .place = (uint8_t)place};
     LIST_FOREACH(at, &h->regions) {
         const Region *r = CONTAINER_OF(at, Region, of_host);
@@ -98,7 +98,7 @@ void cmd_drain_off(Manager *m, Host *h)
         if (r->state == REGION_OPENED)
             count_out(r);
     }
-    m->drains[h->drain.place] = NULL;
+    m->drains.hosts[h->drain.place] = NULL;
     h->drain = (HostDrain){.on = false};
 }
 
@@ -125,7 +125,7 @@ bool cmd_drain_check_host(const Manager *m, const Host *h)
         clients += CONTAINER_OF(n, CmdClient, by_id)->moves.hosts >> h->drain.place & 1;
     return has.open == h->has.open && has.open_bytes == h->has.open_bytes &&
            has.kept == h->has.kept && has.kept_bytes == h->has.kept_bytes &&
-           clients == h->drain.clients && (!h->drain.on || m->drains[h->drain.place] == h);
+           clients == h->drain.clients && (!h->drain.on || m->drains.hosts[h->drain.place] == h);
 }
 
 bool cmd_drain_check_client(const Manager *m, const CmdClient *c)
@@ -142,7 +142,7 @@ bool cmd_drain_check_client(const Manager *m, const CmdClient *c)
         bytes += r->len;
     }
     for (unsigned i = 0; i < DRAINS_MAX; i++)
-        if (regions[i] != c->moves.regions[i] || (regions[i] > 0 && !m->drains[i]))
+        if (regions[i] != c->moves.regions[i] || (regions[i] > 0 && !m->drains.hosts[i]))
             return false;
     return hosts == c->moves.hosts && count == c->moves.count && bytes == c->moves.bytes &&
            (hosts != 0 || c->moves.asked_ns == 0);

@@ -10,13 +10,13 @@
 
 static uint64_t epoch_hash(const Manager *m, uint64_t epoch)
 {
-    return cmd_hash(m->hosts.seed, &epoch, sizeof epoch);
+    return cmd_hash(m->hosts.by_epoch.seed, &epoch, sizeof epoch);
 }
 
 Host *cmd_host_find(const Manager *m, uint64_t epoch)
 {
-    HmapNode *n = hmap_first(&m->hosts, epoch_hash(m, epoch));
-    for (; n; n = hmap_next(&m->hosts, n)) {
+    HmapNode *n = hmap_first(&m->hosts.by_epoch, epoch_hash(m, epoch));
+    for (; n; n = hmap_next(&m->hosts.by_epoch, n)) {
         Host *h = CONTAINER_OF(n, Host, by_epoch);
         if (h->epoch == epoch)
             return h;
@@ -26,8 +26,8 @@ Host *cmd_host_find(const Manager *m, uint64_t epoch)
 
 Host *cmd_host_at(const Manager *m, const Addr *address)
 {
-    HmapNode *n = hmap_first(&m->hosts_by_address, addr_hash(address));
-    for (; n; n = hmap_next(&m->hosts_by_address, n)) {
+    HmapNode *n = hmap_first(&m->hosts.by_address, addr_hash(address));
+    for (; n; n = hmap_next(&m->hosts.by_address, n)) {
         Host *h = CONTAINER_OF(n, Host, by_address);
         if (addr_equal(&h->address, address))
             return h;
@@ -55,7 +55,7 @@ void cmd_host_hint(Manager *m, Host *h, const ImdHint *hint)
 {
     if (hint->epoch != h->epoch)
         return;
-    h->hint = *hint;
+    h->said.hint = *hint;
     if (!h->lost)
         cmd_rooms_set(m, h->slot, hint);
 }
@@ -65,22 +65,22 @@ void cmd_host_hint(Manager *m, Host *h, const ImdHint *hint)
 static void slot_take(Manager *m, Host *h)
 {
     unsigned slot = 0;
-    while (m->slots[slot])
+    while (m->hosts.slots[slot])
         slot++;
-    m->slots[slot] = h;
+    m->hosts.slots[slot] = h;
     h->slot = slot;
-    if (slot >= m->slots_end)
-        m->slots_end = slot + 1;
+    if (slot >= m->hosts.slots_end)
+        m->hosts.slots_end = slot + 1;
 }
 
 static void slot_leave(Manager *m, const Host *h)
 {
     static const ImdHint none;
 
-    m->slots[h->slot] = NULL;
+    m->hosts.slots[h->slot] = NULL;
     cmd_rooms_set(m, h->slot, &none);
-    while (m->slots_end > 0 && !m->slots[m->slots_end - 1])
-        m->slots_end--;
+    while (m->hosts.slots_end > 0 && !m->hosts.slots[m->hosts.slots_end - 1])
+        m->hosts.slots_end--;
 }
 
 void cmd_host_set_address(Manager *m, Host *h, const Addr *address)
@@ -88,15 +88,15 @@ void cmd_host_set_address(Manager *m, Host *h, const Addr *address)
     if (addr_equal(&h->address, address))
         return;
     if (h->address.kind != ADDR_NONE)
-        hmap_remove(&m->hosts_by_address, &h->by_address);
+        hmap_remove(&m->hosts.by_address, &h->by_address);
     h->address = *address;
-    hmap_insert(&m->hosts_by_address, &h->by_address, addr_hash(address));
+    hmap_insert(&m->hosts.by_address, &h->by_address, addr_hash(address));
 }
 
 /* NULL: too many, or no memory. */
 Host *cmd_host_add(Manager *m, Session *session)
 {
-    if (m->hosts.count >= m->config.hosts_max)
+    if (m->hosts.by_epoch.count >= m->config.hosts_max)
         return NULL;
     Host *h = calloc(1, sizeof *h);
     if (!h)
@@ -105,17 +105,17 @@ Host *cmd_host_add(Manager *m, Session *session)
     h->id = session->peer_id;
     h->session = session;
     cmd_host_set_address(m, h, &session->peer);
-    h->sequence = ++m->host_sequence;
+    h->sequence = ++m->hosts.sequence;
     list_init(&h->regions);
     list_init(&h->doomed);
     list_init(&h->stirred);
     list_init(&h->calls.running);
     list_init(&h->calls.waiting);
-    numbers_init(&h->calls.ids, m->ids_base);
+    numbers_init(&h->calls.ids, m->hosts.ids_base);
     reply_cache_init(&h->replies);
     slot_take(m, h);
-    hmap_insert(&m->hosts, &h->by_epoch, epoch_hash(m, h->epoch));
-    list_push_back(&m->hosts_order, &h->in_order);
+    hmap_insert(&m->hosts.by_epoch, &h->by_epoch, epoch_hash(m, h->epoch));
+    list_push_back(&m->hosts.order, &h->in_order);
     return h;
 }
 
@@ -134,13 +134,13 @@ void cmd_host_free(Host *h)
 void cmd_host_remove(Manager *m, Host *h)
 {
     cmd_drain_off(m, h);
-    hmap_remove(&m->hosts, &h->by_epoch);
-    hmap_remove(&m->hosts_by_address, &h->by_address);
+    hmap_remove(&m->hosts.by_epoch, &h->by_epoch);
+    hmap_remove(&m->hosts.by_address, &h->by_address);
     list_remove(&h->in_order);
     list_remove(&h->stirred);
     /* If it comes back it still knows which ids it has seen from us. */
-    if (h->calls.ids.next > m->ids_base)
-        m->ids_base = h->calls.ids.next;
+    if (h->calls.ids.next > m->hosts.ids_base)
+        m->hosts.ids_base = h->calls.ids.next;
     cmd_host_free(h);
 }
 

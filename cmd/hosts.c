@@ -21,9 +21,9 @@ void cmd_host_lose(Manager *m, Host *h, const char *why)
 static void lose_predecessor(Manager *m, const Session *session)
 {
     HmapNode *next;
-    for (HmapNode *n = hmap_first(&m->hosts_by_address, addr_hash(&session->peer)); n; n = next) {
+    for (HmapNode *n = hmap_first(&m->hosts.by_address, addr_hash(&session->peer)); n; n = next) {
         Host *h = CONTAINER_OF(n, Host, by_address);
-        next = hmap_next(&m->hosts_by_address, n);
+        next = hmap_next(&m->hosts.by_address, n);
         if (h->epoch != session->peer_epoch && addr_equal(&h->address, &session->peer))
             cmd_host_lose(m, h, "it started again");
     }
@@ -51,7 +51,7 @@ void cmd_host_session_closed(Manager *m, const Session *session)
 void cmd_hosts_tick(Manager *m)
 {
     uint64_t dead_ns = m->config.host_dead_ns;
-    LIST_FOREACH(at, &m->hosts_order) {
+    LIST_FOREACH(at, &m->hosts.order) {
         Host *h = CONTAINER_OF(at, Host, in_order);
         if (h->leaving && cmd_silent(m, h->heard_ns, dead_ns))
             cmd_host_lose(m, h, "left");
@@ -86,7 +86,7 @@ static uint16_t host_join(Manager *m, Host *h, const WireRequest *request, OpBea
         join.hint.epoch != h->epoch)
         return STATUS_INVALID;
     cmd_host_hint(m, h, &join.hint);
-    h->pool_bytes = join.pool_bytes;
+    h->said.pool_bytes = join.pool_bytes;
     ret->flags = beat_flags(m, h, false, 0);
     return STATUS_OK;
 }
@@ -99,12 +99,12 @@ static uint64_t served_bytes(const Served *s)
 /* Half of what it was, half of what it has been since the last beat. */
 static void host_served(Manager *m, Host *h, const Served *served)
 {
-    uint64_t before = served_bytes(&h->served), now = served_bytes(served);
-    uint64_t ms = (m->now_ns - h->beat_ns) / NS_PER_MS;
-    if (h->beat_ns && ms > 0 && now >= before)
-        h->traffic = (h->traffic + (now - before) / ms * 1000) / 2;
-    h->beat_ns = m->now_ns;
-    h->served = *served;
+    uint64_t before = served_bytes(&h->said.served), now = served_bytes(served);
+    uint64_t ms = (m->now_ns - h->said.beat_ns) / NS_PER_MS;
+    if (h->said.beat_ns && ms > 0 && now >= before)
+        h->said.traffic = (h->said.traffic + (now - before) / ms * 1000) / 2;
+    h->said.beat_ns = m->now_ns;
+    h->said.served = *served;
 }
 
 static uint16_t host_beat(Manager *m, Host *h, const WireRequest *request, OpBeatReply *ret)

@@ -22,8 +22,9 @@ enum { MAPS = 7 };
 
 static void maps_of(Manager *m, Hmap *ret[MAPS])
 {
-    Hmap *const maps[MAPS] = {&m->hosts,   &m->hosts_by_address, &m->owners, &m->owners_by_epoch,
-                              &m->clients, &m->regions,          &m->kept};
+    Hmap *const maps[MAPS] = {&m->hosts.by_epoch,  &m->hosts.by_address, &m->owners.by_address,
+                              &m->owners.by_epoch, &m->clients,          &m->regions.by_address,
+                              &m->regions.kept};
     memcpy(ret, maps, sizeof maps);
 }
 
@@ -36,16 +37,16 @@ static int init_directories(Manager *m)
         if (r < 0)
             return r;
     }
-    m->slots = calloc(m->config.hosts_max, sizeof *m->slots);
-    return m->slots ? cmd_rooms_init(m) : -ENOMEM;
+    m->hosts.slots = calloc(m->config.hosts_max, sizeof *m->hosts.slots);
+    return m->hosts.slots ? cmd_rooms_init(m) : -ENOMEM;
 }
 
 static void init_lists(Manager *m)
 {
-    list_init(&m->hosts_order);
-    list_init(&m->owners_order);
+    list_init(&m->hosts.order);
+    list_init(&m->owners.order);
     list_init(&m->left.all);
-    list_init(&m->stirred);
+    list_init(&m->hosts.stirred);
     list_init(&m->tasks.all);
 }
 
@@ -85,9 +86,9 @@ Manager *manager_new(const ManagerConfig *config, const Env *env, const ManagerS
     m->start_ns = m->now_ns = now_ns;
     m->tick_period_ns = tick_period(config);
     m->tick_ns = time_add(now_ns, m->tick_period_ns);
-    m->ids_base = 1;
+    m->hosts.ids_base = 1;
     init_lists(m);
-    list_init(&m->blocks.with_room);
+    list_init(&m->regions.blocks.with_room);
     if (init_directories(m) != 0)
         return manager_free(m);
     m->number = config->number;
@@ -113,9 +114,9 @@ void manager_quota(Manager *m, uint64_t client_bytes, uint64_t client_regions)
 static void free_hosts(Manager *m)
 {
     HmapNode *next;
-    for (HmapNode *n = hmap_walk(&m->hosts, NULL); n; n = next) {
+    for (HmapNode *n = hmap_walk(&m->hosts.by_epoch, NULL); n; n = next) {
         Host *h = CONTAINER_OF(n, Host, by_epoch);
-        next = hmap_walk(&m->hosts, n);
+        next = hmap_walk(&m->hosts.by_epoch, n);
         LIST_FOREACH(at, &h->calls.running) {
             cmd_call_destroy(m, CONTAINER_OF(at, Call, of_host));
         }
@@ -135,8 +136,8 @@ static void free_contents(Manager *m)
         cmd_task_destroy(m, CONTAINER_OF(at, Task, of_manager));
     }
     HmapNode *next;
-    for (HmapNode *n = hmap_walk(&m->regions, NULL); n; n = next) {
-        next = hmap_walk(&m->regions, n);
+    for (HmapNode *n = hmap_walk(&m->regions.by_address, NULL); n; n = next) {
+        next = hmap_walk(&m->regions.by_address, n);
         cmd_region_free(m, CONTAINER_OF(n, Region, by_address));
     }
     for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = next) {
@@ -156,7 +157,7 @@ Manager *manager_free(Manager *m)
         hmap_deinit(maps[i]);
     cmd_regions_deinit(m);
     cmd_rooms_deinit(m);
-    free(m->slots);
+    free(m->hosts.slots);
     timers_deinit(&m->timers);
     free(m);
     return NULL;
@@ -171,15 +172,15 @@ void cmd_begin_again(Manager *m, uint64_t number, uint64_t now_ns)
     for (size_t i = 0; i < MAPS; i++)
         hmap_clear(maps[i]);
     init_lists(m);
-    memset(m->slots, 0, m->config.hosts_max * sizeof *m->slots);
-    memset(m->drains, 0, sizeof m->drains);
-    m->slots_end = 0;
+    memset(m->hosts.slots, 0, m->config.hosts_max * sizeof *m->hosts.slots);
+    memset(m->drains.hosts, 0, sizeof m->drains.hosts);
+    m->hosts.slots_end = 0;
     cmd_rooms_clear(m);
     m->timers.count = 0;
     m->calls = 0;
     m->tasks.opens = m->tasks.reserved = m->tasks.waiting = 0;
     m->left.count = 0;
-    m->kept_hand = (HmapNode){0};
+    m->regions.kept_hand = (HmapNode){0};
     m->number = number;
     m->start_ns = m->now_ns = now_ns;
     m->tick_ns = time_add(now_ns, m->tick_period_ns);
@@ -269,7 +270,7 @@ static void postpone_clocks(Manager *m, uint64_t gap_ns, uint64_t now_ns)
         c->heard_ns += gap_ns;
         c->moves.asked_ns += c->moves.asked_ns ? gap_ns : 0;
     }
-    LIST_FOREACH(at, &m->hosts_order) {
+    LIST_FOREACH(at, &m->hosts.order) {
         CONTAINER_OF(at, Host, in_order)->heard_ns += gap_ns;
     }
     cmd_owners_postpone(m, gap_ns);
@@ -344,9 +345,9 @@ void manager_expire(Manager *m, uint64_t now_ns)
 void manager_stats(const Manager *m, ManagerStats *ret)
 {
     *ret = m->stats;
-    ret->hosts = m->hosts.count;
+    ret->hosts = m->hosts.by_epoch.count;
     ret->clients = m->clients.count - m->left.count; /* who left is only remembered */
-    ret->regions = m->regions.count;
+    ret->regions = m->regions.by_address.count;
 }
 
 bool manager_has_host(const Manager *m, uint64_t epoch)
@@ -357,18 +358,19 @@ bool manager_has_host(const Manager *m, uint64_t epoch)
 
 size_t manager_bytes(const Manager *m)
 {
-    const Hmap *maps[] = {&m->hosts,   &m->hosts_by_address, &m->owners, &m->owners_by_epoch,
-                          &m->clients, &m->regions,          &m->kept};
+    const Hmap *maps[] = {&m->hosts.by_epoch,  &m->hosts.by_address, &m->owners.by_address,
+                          &m->owners.by_epoch, &m->clients,          &m->regions.by_address,
+                          &m->regions.kept};
     size_t bytes = sizeof *m;
 
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++)
         bytes += hmap_bytes(maps[i]);
-    bytes += m->config.hosts_max * sizeof *m->slots + timers_bytes(&m->timers);
+    bytes += m->config.hosts_max * sizeof *m->hosts.slots + timers_bytes(&m->timers);
     bytes += cmd_rooms_bytes(m);
-    bytes += cmd_regions_bytes(m) + m->hosts.count * sizeof(Host) +
-             m->owners.count * sizeof(Owner) + m->clients.count * sizeof(CmdClient);
+    bytes += cmd_regions_bytes(m) + m->hosts.by_epoch.count * sizeof(Host) +
+             m->owners.by_address.count * sizeof(Owner) + m->clients.count * sizeof(CmdClient);
     bytes += m->calls * (sizeof(Call) + sizeof(Request));
-    LIST_FOREACH(at, &m->hosts_order) {
+    LIST_FOREACH(at, &m->hosts.order) {
         bytes += reply_cache_bytes(&CONTAINER_OF(at, Host, in_order)->replies);
     }
     for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = hmap_walk(&m->clients, n))

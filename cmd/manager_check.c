@@ -34,14 +34,16 @@ static bool region_check(const Manager *m, const Region *r)
 static bool regions_check(const Manager *m)
 {
     size_t kept = 0, n = 0;
-    for (HmapNode *at = hmap_walk(&m->regions, NULL); at; at = hmap_walk(&m->regions, at)) {
+    for (HmapNode *at = hmap_walk(&m->regions.by_address, NULL); at;
+         at = hmap_walk(&m->regions.by_address, at)) {
         const Region *r = CONTAINER_OF(at, Region, by_address);
         if (!region_check(m, r))
             return false;
         kept += r->state == REGION_KEPT;
         n++;
     }
-    return n == m->regions.count && kept == m->kept.count && n <= m->config.regions_max;
+    return n == m->regions.by_address.count && kept == m->regions.kept.count &&
+           n <= m->config.regions_max;
 }
 
 /* All regions of a host, the doomed, and those that calls are about. */
@@ -93,10 +95,10 @@ static bool hosts_check(const Manager *m, size_t *calls)
 {
     size_t n = 0, regions = 0;
     uint64_t sequence = 0;
-    LIST_FOREACH(at, &m->hosts_order) {
+    LIST_FOREACH(at, &m->hosts.order) {
         const Host *h = CONTAINER_OF(at, Host, in_order);
         size_t busy = 0, about = 0;
-        if (h->lost || m->slots[h->slot] != h || h->slot >= m->slots_end ||
+        if (h->lost || m->hosts.slots[h->slot] != h || h->slot >= m->hosts.slots_end ||
             h->sequence <= sequence || cmd_host_find(m, h->epoch) != h ||
             !host_regions_check(h, &busy) || !cmd_drain_check_host(m, h) ||
             !host_calls_check(m, h, calls, &about) || busy != about)
@@ -105,15 +107,15 @@ static bool hosts_check(const Manager *m, size_t *calls)
         regions += h->regions_count;
         n++;
     }
-    return n == m->hosts.count && n == m->hosts_by_address.count && n <= m->config.hosts_max &&
-           regions == m->regions.count;
+    return n == m->hosts.by_epoch.count && n == m->hosts.by_address.count &&
+           n <= m->config.hosts_max && regions == m->regions.by_address.count;
 }
 
 static bool owners_check(const Manager *m)
 {
     size_t n = 0, with_epoch = 0;
     uint64_t sequence = 0;
-    LIST_FOREACH(at, &m->owners_order) {
+    LIST_FOREACH(at, &m->owners.order) {
         const Owner *o = CONTAINER_OF(at, Owner, in_order);
         const Host *h = o->epoch ? cmd_host_find(m, o->epoch) : NULL;
         /* What its monitor says is gone is not in the directory. */
@@ -124,8 +126,8 @@ static bool owners_check(const Manager *m)
         with_epoch += o->epoch != 0;
         n++;
     }
-    return n == m->owners.count && n <= m->config.hosts_max &&
-           with_epoch == m->owners_by_epoch.count;
+    return n == m->owners.by_address.count && n <= m->config.hosts_max &&
+           with_epoch == m->owners.by_epoch.count;
 }
 
 static bool client_check(const Manager *m, const CmdClient *c, size_t *tasks)

@@ -88,7 +88,7 @@ typedef struct HostDrain {
     bool drop;        /* what is kept there is freed */
     bool told;        /* that nothing is left */
     bool lost;        /* the host has left with what was there */
-    uint8_t place;    /* in Manager.drains and ClientMoves */
+    uint8_t place;    /* in Manager.drains.hosts and ClientMoves */
     uint64_t rate;    /* bytes a second that all clients together may copy; 0: no limit */
     uint64_t clients; /* that have regions open there */
 } HostDrain;
@@ -103,11 +103,19 @@ typedef struct DrainPace {
     DrainSample of[PACE_SAMPLES]; /* the last ones, the oldest is overwritten */
 } DrainPace;
 
+/* What the host's last beat, or answer, says. */
+typedef struct HostSaid {
+    ImdHint hint;
+    uint64_t pool_bytes;
+    Served served;
+    uint64_t beat_ns, traffic; /* of the last beat; bytes a second before it */
+} HostSaid;
+
 /* A host with an imd: an entry of the idle-workstation directory (the paper's IWD). */
 typedef struct Host {
     HmapNode by_epoch;
     HmapNode by_address;
-    ListNode in_order; /* Manager.hosts_order, by sequence */
+    ListNode in_order; /* Manager.hosts.order, by sequence */
     uint64_t sequence; /* counts hosts; a STATUS cursor */
     unsigned slot;
     uint64_t epoch; /* the identity of its memory */
@@ -120,10 +128,7 @@ typedef struct Host {
     bool leaving;
     bool lost;   /* on its way out of the directory: nothing is begun with it any more */
     bool listed; /* a whole LISTING came */
-    ImdHint hint;
-    uint64_t pool_bytes;
-    Served served;
-    uint64_t beat_ns, traffic; /* of the last beat; bytes a second before it */
+    HostSaid said;
 
     ListNode regions;
     uint64_t regions_count, digest;
@@ -131,7 +136,7 @@ typedef struct Host {
     HostDrain drain;
     uint64_t named;   /* clients that it alone has named */
     ListNode doomed;  /* regions to be freed, nobody waits for it */
-    ListNode stirred; /* Manager.stirred */
+    ListNode stirred; /* Manager.hosts.stirred */
 
     HostCalls calls;
     HostFreed freed;
@@ -143,7 +148,7 @@ typedef struct Host {
 typedef struct Owner {
     HmapNode by_address;
     HmapNode by_epoch; /* where epoch is not 0 */
-    ListNode in_order; /* Manager.owners_order, by sequence */
+    ListNode in_order; /* Manager.owners.order, by sequence */
     uint64_t sequence; /* a STATUS cursor */
     Addr address;      /* of the rmd */
     Id128 id;
@@ -157,7 +162,7 @@ typedef struct Owner {
 
 /* What a client has open on hosts that are being drained. */
 typedef struct ClientMoves {
-    uint64_t hosts;               /* bit i: it has some on Manager.drains[i] */
+    uint64_t hosts;               /* bit i: it has some on Manager.drains.hosts[i] */
     uint32_t regions[DRAINS_MAX]; /* how many there */
     uint64_t count, bytes;        /* of all of them */
     uint64_t asked_ns;            /* when it sent MOVES last; 0: it has not, for these hosts */
@@ -299,6 +304,36 @@ typedef struct RandomPool {
     unsigned left;
 } RandomPool;
 
+typedef struct HostTable {
+    Hmap by_epoch, by_address;
+    ListNode order; /* by sequence */
+    uint64_t sequence;
+    Host **slots; /* hosts_max; NULL where free */
+    unsigned slots_end;
+    Rooms rooms[2];    /* free; what an eviction could make, [Task.evict] */
+    uint64_t ids_base; /* new hosts' request ids start here: one may be a returned one */
+    ListNode stirred;  /* with something to send since the last cmd_calls_pump_stirred() */
+} HostTable;
+
+typedef struct OwnerTable {
+    Hmap by_address, by_epoch;
+    ListNode order; /* by sequence */
+} OwnerTable;
+
+/* Hosts that are being drained; NULL where free. */
+typedef struct Drains {
+    Host *hosts[DRAINS_MAX];
+    DrainPace paces[DRAINS_MAX];
+} Drains;
+
+/* The region directory (the paper's RD). */
+typedef struct RegionTable {
+    Hmap by_address;
+    Hmap kept;          /* by file */
+    HmapNode kept_hand; /* where the last one that gave way was found */
+    RegionBlocks blocks;
+} RegionTable;
+
 struct Manager {
     ManagerConfig config;
     Env env;
@@ -309,22 +344,15 @@ struct Manager {
     uint64_t now_ns;
     uint64_t tick_ns, tick_period_ns; /* next look at who is silent */
 
-    Hmap hosts, hosts_by_address, owners, owners_by_epoch, clients, regions, kept;
-    ListNode hosts_order, owners_order;
-    Host **slots; /* hosts_max; NULL where free */
-    unsigned slots_end;
-    Rooms rooms[2];           /* free; what an eviction could make, [Task.evict] */
-    Host *drains[DRAINS_MAX]; /* hosts that are being drained; NULL where free */
-    DrainPace paces[DRAINS_MAX];
-    RegionBlocks blocks;
-    uint64_t host_sequence;
-    uint64_t ids_base; /* new hosts' request ids start here: one may be a returned one */
+    HostTable hosts;
+    OwnerTable owners;
+    Drains drains;
+    Hmap clients;
     ClientsLeft left;
-    ListNode stirred; /* hosts with something to send since the last cmd_calls_pump_stirred() */
+    RegionTable regions;
     Tasks tasks;
     size_t calls;
-    Timers timers;      /* of calls */
-    HmapNode kept_hand; /* where the last kept region that gave way was found */
+    Timers timers; /* of calls */
     RandomPool random;
     ManagerStats stats;
     Events events;

@@ -60,21 +60,21 @@ void cmd_metrics_read(CmdMetrics *ret, const Manager *m)
     manager_stats(m, &ret->stats);
     ret->active = m->number != MANAGER_STANDBY;
     ret->lease = ret->active ? m->number : 0;
-    LIST_FOREACH(at, &m->hosts_order) {
+    LIST_FOREACH(at, &m->hosts.order) {
         const Host *h = CONTAINER_OF(at, Host, in_order);
-        ret->pool_bytes += h->pool_bytes;
-        ret->free_bytes += h->hint.free_bytes;
+        ret->pool_bytes += h->said.pool_bytes;
+        ret->free_bytes += h->said.hint.free_bytes;
         const bool silent = !h->leaving && cmd_host_silent(m, h);
         ret->leaving += h->leaving || (h->drain.on && !silent);
         ret->silent += silent;
         ret->draining += h->drain.on;
     }
     ret->idle = ret->stats.hosts - ret->leaving - ret->silent;
-    LIST_FOREACH(at, &m->owners_order) {
+    LIST_FOREACH(at, &m->owners.order) {
         ret->monitors++;
         ret->busy += CONTAINER_OF(at, Owner, in_order)->state == HOST_OWNER_BUSY;
     }
-    ret->retained = m->kept.count;
+    ret->retained = m->regions.kept.count;
     ret->opening = m->tasks.opens;
     ret->calls = m->calls;
 }

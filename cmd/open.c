@@ -383,7 +383,8 @@ void cmd_open_again(Manager *m, Task *t)
 static bool host_helps(const Manager *m, const Host *h, const OpOpen *open)
 {
     return (h->listed || !may_be_kept(open)) && cmd_host_chosen(m, h, open) &&
-           (h->hint.largest_free_bytes >= open->len || h->hint.evictable_bytes >= open->len);
+           (h->said.hint.largest_free_bytes >= open->len ||
+            h->said.hint.evictable_bytes >= open->len);
 }
 
 void cmd_opens_take_up(Manager *m, const Host *h)

@@ -8,13 +8,13 @@
 
 static uint64_t epoch_hash(const Manager *m, uint64_t epoch)
 {
-    return cmd_hash(m->owners_by_epoch.seed, &epoch, sizeof epoch);
+    return cmd_hash(m->owners.by_epoch.seed, &epoch, sizeof epoch);
 }
 
 static Owner *owner_find(const Manager *m, const Addr *address)
 {
-    HmapNode *n = hmap_first(&m->owners, addr_hash(address));
-    for (; n; n = hmap_next(&m->owners, n)) {
+    HmapNode *n = hmap_first(&m->owners.by_address, addr_hash(address));
+    for (; n; n = hmap_next(&m->owners.by_address, n)) {
         Owner *o = CONTAINER_OF(n, Owner, by_address);
         if (addr_equal(&o->address, address))
             return o;
@@ -24,8 +24,8 @@ static Owner *owner_find(const Manager *m, const Addr *address)
 
 const Owner *cmd_owner_of(const Manager *m, uint64_t epoch, const Addr *imd)
 {
-    HmapNode *n = hmap_first(&m->owners_by_epoch, epoch_hash(m, epoch));
-    for (; n; n = hmap_next(&m->owners_by_epoch, n)) {
+    HmapNode *n = hmap_first(&m->owners.by_epoch, epoch_hash(m, epoch));
+    for (; n; n = hmap_next(&m->owners.by_epoch, n)) {
         const Owner *o = CONTAINER_OF(n, Owner, by_epoch);
         if (o->epoch == epoch && addr_same_host(&o->address, imd))
             return o;
@@ -46,16 +46,16 @@ bool manager_owner(const Manager *m, const Addr *address, OpHost *ret)
 void cmd_owner_set_epoch(Manager *m, Owner *o, uint64_t epoch)
 {
     if (o->epoch)
-        (void)hmap_remove(&m->owners_by_epoch, &o->by_epoch);
+        (void)hmap_remove(&m->owners.by_epoch, &o->by_epoch);
     o->epoch = epoch;
     if (epoch)
-        hmap_insert(&m->owners_by_epoch, &o->by_epoch, epoch_hash(m, epoch));
+        hmap_insert(&m->owners.by_epoch, &o->by_epoch, epoch_hash(m, epoch));
 }
 
 static void owner_forget(Manager *m, Owner *o)
 {
     cmd_owner_set_epoch(m, o, 0);
-    (void)hmap_remove(&m->owners, &o->by_address);
+    (void)hmap_remove(&m->owners.by_address, &o->by_address);
     list_remove(&o->in_order);
     free(o);
 }
@@ -65,11 +65,12 @@ static void owner_forget(Manager *m, Owner *o)
 Owner *cmd_owner_get(Manager *m, const Session *session)
 {
     Owner *o = owner_find(m, &session->peer);
-    if (!o && m->owners.count < m->config.hosts_max && (o = calloc(1, sizeof *o)) != NULL) {
+    if (!o && m->owners.by_address.count < m->config.hosts_max &&
+        (o = calloc(1, sizeof *o)) != NULL) {
         o->address = session->peer;
-        o->sequence = ++m->host_sequence;
-        hmap_insert(&m->owners, &o->by_address, addr_hash(&o->address));
-        list_push_back(&m->owners_order, &o->in_order);
+        o->sequence = ++m->hosts.sequence;
+        hmap_insert(&m->owners.by_address, &o->by_address, addr_hash(&o->address));
+        list_push_back(&m->owners.order, &o->in_order);
     }
     if (o && !id128_equal(&o->id, &session->peer_id)) {
         o->id = session->peer_id;
@@ -81,7 +82,7 @@ Owner *cmd_owner_get(Manager *m, const Session *session)
 void cmd_owners_tick(Manager *m)
 {
     uint64_t dead_ns = m->config.host_dead_ns;
-    LIST_FOREACH(at, &m->owners_order) {
+    LIST_FOREACH(at, &m->owners.order) {
         Owner *o = CONTAINER_OF(at, Owner, in_order);
         if (!cmd_silent(m, o->heard_ns, time_add(dead_ns, dead_ns)))
             continue;
@@ -92,14 +93,14 @@ void cmd_owners_tick(Manager *m)
 
 void cmd_owners_postpone(Manager *m, uint64_t gap_ns)
 {
-    LIST_FOREACH(at, &m->owners_order) {
+    LIST_FOREACH(at, &m->owners.order) {
         CONTAINER_OF(at, Owner, in_order)->heard_ns += gap_ns;
     }
 }
 
 void cmd_owners_free(Manager *m)
 {
-    LIST_FOREACH(at, &m->owners_order) {
+    LIST_FOREACH(at, &m->owners.order) {
         owner_forget(m, CONTAINER_OF(at, Owner, in_order));
     }
 }

@@ -31,9 +31,10 @@ bool cmd_host_chosen(const Manager *m, const Host *h, const OpOpen *open)
 
 static bool host_fits(const Manager *m, unsigned slot, const Task *t)
 {
-    if (m->rooms[t->evict].of_slot[slot] < t->open.len || tried(t, slot))
+    if (m->hosts.rooms[t->evict].of_slot[slot] < t->open.len || tried(t, slot))
         return false;
-    const Host *h = m->slots[slot]; /* it is there: its room is not 0, as no region's length is */
+    const Host *h =
+        m->hosts.slots[slot]; /* it is there: its room is not 0, as no region's length is */
     return cmd_host_chosen(m, h, &t->open);
 }
 
@@ -44,25 +45,25 @@ static uint64_t weight(const Manager *m, const Host *h, const Task *t)
 {
     if (!m->config.weighted)
         return 1;
-    uint64_t pages = (t->evict ? h->hint.evictable_bytes : h->hint.free_bytes) / 4096;
-    return 1 + min_u64(pages, UINT32_MAX) * HEAVY_TRAFFIC / (HEAVY_TRAFFIC + h->traffic);
+    uint64_t pages = (t->evict ? h->said.hint.evictable_bytes : h->said.hint.free_bytes) / 4096;
+    return 1 + min_u64(pages, UINT32_MAX) * HEAVY_TRAFFIC / (HEAVY_TRAFFIC + h->said.traffic);
 }
 
 /* All hosts with room are looked at; each that fits is taken with a chance of its weight. */
 static Host *choose_among_all(Manager *m, const Task *t)
 {
-    const Rooms *rooms = &m->rooms[t->evict];
+    const Rooms *rooms = &m->hosts.rooms[t->evict];
     Host *chosen = NULL;
     uint64_t fitting = 0; /* the sum of their weights */
 
-    for (unsigned i = 0; i < m->slots_end; i++) {
+    for (unsigned i = 0; i < m->hosts.slots_end; i++) {
         if (i % ROOM_BLOCK == 0 && rooms->of_block[i / ROOM_BLOCK] < t->open.len) {
             i += ROOM_BLOCK - 1;
         } else if (host_fits(m, i, t)) {
-            uint64_t w = weight(m, m->slots[i], t);
+            uint64_t w = weight(m, m->hosts.slots[i], t);
             fitting += w;
             if (cmd_random_below(m, fitting) < w)
-                chosen = m->slots[i];
+                chosen = m->hosts.slots[i];
         }
     }
     return chosen;
@@ -72,10 +73,10 @@ static Host *choose_among_all(Manager *m, const Task *t)
  * still has the same chance. */
 static Host *choose_by_picks(Manager *m, const Task *t)
 {
-    for (unsigned i = 0; m->slots_end > HOST_PICKS_MAX && i < HOST_PICKS_MAX; i++) {
-        unsigned slot = (unsigned)cmd_random_below(m, m->slots_end);
+    for (unsigned i = 0; m->hosts.slots_end > HOST_PICKS_MAX && i < HOST_PICKS_MAX; i++) {
+        unsigned slot = (unsigned)cmd_random_below(m, m->hosts.slots_end);
         if (host_fits(m, slot, t))
-            return m->slots[slot];
+            return m->hosts.slots[slot];
     }
     return NULL;
 }

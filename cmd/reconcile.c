@@ -166,7 +166,7 @@ static void attach(Manager *m, Region *r, const RegionListing *l, CmdClient *c)
  * that lists more, or always names other clients, takes directory room from the others. */
 static uint64_t listed_most(const Host *h)
 {
-    return h->pool_bytes / LISTED_ALIGN + LISTED_SLACK;
+    return h->said.pool_bytes / LISTED_ALIGN + LISTED_SLACK;
 }
 
 static CmdClient *named_client(Manager *m, Host *h, const Id128 *id)

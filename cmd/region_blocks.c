@@ -53,7 +53,7 @@ static void block_free(RegionBlocks *blocks, RegionBlock *b)
 
 Region *cmd_region_new(Manager *m)
 {
-    RegionBlock *b = block_with_room(&m->blocks);
+    RegionBlock *b = block_with_room(&m->regions.blocks);
     unsigned word = 0;
 
     if (!b)
@@ -80,21 +80,21 @@ void cmd_region_free(Manager *m, Region *r)
     b->taken[r->place / WORD_BITS] &= ~((uint64_t)1 << r->place % WORD_BITS);
     ASAN_POISON_MEMORY_REGION(r, sizeof *r);
     if (b->count-- == BLOCK_REGIONS)
-        list_push_back(&m->blocks.with_room, &b->with_room);
+        list_push_back(&m->regions.blocks.with_room, &b->with_room);
     const bool only = b->with_room.prev == b->with_room.next;
     if (b->count == 0 && !only)
-        block_free(&m->blocks, b);
+        block_free(&m->regions.blocks, b);
 }
 
 /* None is taken any more. */
 void cmd_regions_deinit(Manager *m)
 {
-    LIST_FOREACH(at, &m->blocks.with_room) {
-        block_free(&m->blocks, CONTAINER_OF(at, RegionBlock, with_room));
+    LIST_FOREACH(at, &m->regions.blocks.with_room) {
+        block_free(&m->regions.blocks, CONTAINER_OF(at, RegionBlock, with_room));
     }
 }
 
 size_t cmd_regions_bytes(const Manager *m)
 {
-    return m->blocks.count * sizeof(RegionBlock);
+    return m->regions.blocks.count * sizeof(RegionBlock);
 }

@@ -50,7 +50,7 @@ static uint32_t find_page(const Manager *m, const OpRegions *op, unsigned max, c
     uint32_t count = 0;
     *ret_next = op->cursor;
     while (count < max) {
-        const HmapNode *n = hmap_scan(&m->regions, ret_next, &looks);
+        const HmapNode *n = hmap_scan(&m->regions.by_address, ret_next, &looks);
         if (!n)
             break;
         const Region *r = CONTAINER_OF(n, Region, by_address);

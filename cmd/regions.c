@@ -11,7 +11,7 @@
 static uint64_t address_hash(const Manager *m, uint64_t epoch, uint64_t region)
 {
     uint64_t words[] = {epoch, region};
-    return cmd_hash(m->regions.seed, words, sizeof words);
+    return cmd_hash(m->regions.by_address.seed, words, sizeof words);
 }
 
 static uint64_t piece_hash(uint64_t seed, const FileKey *key, uint64_t offset, uint64_t len)
@@ -22,18 +22,19 @@ static uint64_t piece_hash(uint64_t seed, const FileKey *key, uint64_t offset, u
 
 static uint64_t file_hash(const Manager *m, const FileKey *key, uint64_t offset, uint64_t len)
 {
-    return piece_hash(m->kept.seed, key, offset, len);
+    return piece_hash(m->regions.kept.seed, key, offset, len);
 }
 
 uint64_t cmd_region_piece(const Manager *m, const Region *r)
 {
-    return piece_hash(mix64(m->kept.seed ^ mix64(m->regions.seed)), &r->key, r->offset, r->len);
+    return piece_hash(mix64(m->regions.kept.seed ^ mix64(m->regions.by_address.seed)), &r->key,
+                      r->offset, r->len);
 }
 
 Region *cmd_region_find(const Manager *m, const Host *h, uint64_t region)
 {
-    HmapNode *n = hmap_first(&m->regions, address_hash(m, h->epoch, region));
-    for (; n; n = hmap_next(&m->regions, n)) {
+    HmapNode *n = hmap_first(&m->regions.by_address, address_hash(m, h->epoch, region));
+    for (; n; n = hmap_next(&m->regions.by_address, n)) {
         Region *r = CONTAINER_OF(n, Region, by_address);
         if (r->host == h && r->region == region)
             return r;
@@ -44,7 +45,7 @@ Region *cmd_region_find(const Manager *m, const Host *h, uint64_t region)
 static Region *kept_match(const Manager *m, HmapNode *n, const FileKey *key, uint64_t offset,
                           uint64_t len)
 {
-    for (; n; n = hmap_next(&m->kept, n)) {
+    for (; n; n = hmap_next(&m->regions.kept, n)) {
         Region *r = CONTAINER_OF(n, Region, kept.by_file);
         if (r->offset == offset && r->len == len && memcmp(&r->key, key, sizeof *key) == 0)
             return r;
@@ -54,12 +55,13 @@ static Region *kept_match(const Manager *m, HmapNode *n, const FileKey *key, uin
 
 Region *cmd_kept_first(const Manager *m, const FileKey *key, uint64_t offset, uint64_t len)
 {
-    return kept_match(m, hmap_first(&m->kept, file_hash(m, key, offset, len)), key, offset, len);
+    return kept_match(m, hmap_first(&m->regions.kept, file_hash(m, key, offset, len)), key, offset,
+                      len);
 }
 
 Region *cmd_kept_next(const Manager *m, const Region *r)
 {
-    return kept_match(m, hmap_next(&m->kept, &r->kept.by_file), &r->key, r->offset, r->len);
+    return kept_match(m, hmap_next(&m->regions.kept, &r->kept.by_file), &r->key, r->offset, r->len);
 }
 
 RegionName cmd_region_name(const Region *r)
@@ -75,28 +77,28 @@ static uint64_t digest_of(const Region *r)
 
 bool cmd_regions_room(const Manager *m)
 {
-    return m->regions.count + m->tasks.reserved < m->config.regions_max;
+    return m->regions.by_address.count + m->tasks.reserved < m->config.regions_max;
 }
 
 bool cmd_regions_scarce(const Manager *m)
 {
     const unsigned spare = m->config.regions_max / SPARE_PART;
-    return m->regions.count + m->tasks.reserved + spare >= m->config.regions_max;
+    return m->regions.by_address.count + m->tasks.reserved + spare >= m->config.regions_max;
 }
 
 bool cmd_regions_give_way(Manager *m)
 {
     HmapNode *n = NULL;
 
-    if (m->kept.count > 0) {
-        n = hmap_walk(&m->kept, &m->kept_hand);
+    if (m->regions.kept.count > 0) {
+        n = hmap_walk(&m->regions.kept, &m->regions.kept_hand);
         if (!n)
-            n = hmap_walk(&m->kept, NULL);
+            n = hmap_walk(&m->regions.kept, NULL);
     }
     if (!n)
         return false;
     /* On from there the next time: what is before has just been emptied. Only the place is kept. */
-    m->kept_hand.hash = n->hash;
+    m->regions.kept_hand.hash = n->hash;
     cmd_region_doom(m, CONTAINER_OF(n, Region, kept.by_file));
     return true;
 }
@@ -107,7 +109,7 @@ void cmd_region_add(Manager *m, Region *r, Host *h)
 {
     r->host = h;
     r->state = REGION_BUSY;
-    hmap_insert(&m->regions, &r->by_address, address_hash(m, h->epoch, r->region));
+    hmap_insert(&m->regions.by_address, &r->by_address, address_hash(m, h->epoch, r->region));
     list_push_back(&h->regions, &r->of_host);
     h->regions_count++;
     h->digest ^= digest_of(r);
@@ -126,7 +128,7 @@ void cmd_region_detach(Manager *m, Region *r)
     case REGION_KEPT:
         r->host->has.kept--;
         r->host->has.kept_bytes -= r->len;
-        hmap_remove(&m->kept, &r->kept.by_file);
+        hmap_remove(&m->regions.kept, &r->kept.by_file);
         break;
     case REGION_DOOMED:
         list_remove(&r->doomed);
@@ -157,7 +159,7 @@ void cmd_region_keep(Manager *m, Region *r, const Stamp *stamp)
     r->kept.stamp = *stamp;
     r->host->has.kept++;
     r->host->has.kept_bytes += r->len;
-    hmap_insert(&m->kept, &r->kept.by_file, file_hash(m, &r->key, r->offset, r->len));
+    hmap_insert(&m->regions.kept, &r->kept.by_file, file_hash(m, &r->key, r->offset, r->len));
 }
 
 void cmd_region_doom(Manager *m, Region *r)
@@ -166,7 +168,7 @@ void cmd_region_doom(Manager *m, Region *r)
     r->state = REGION_DOOMED;
     list_push_back(&r->host->doomed, &r->doomed);
     if (list_empty(&r->host->stirred))
-        list_push_back(&m->stirred, &r->host->stirred);
+        list_push_back(&m->hosts.stirred, &r->host->stirred);
 }
 
 void cmd_region_drop(Manager *m, Region *r)
@@ -177,7 +179,7 @@ void cmd_region_drop(Manager *m, Region *r)
     h->digest ^= digest_of(r);
     h->regions_count--;
     list_remove(&r->of_host);
-    hmap_remove(&m->regions, &r->by_address);
+    hmap_remove(&m->regions.by_address, &r->by_address);
     cmd_region_free(m, r);
 }
 

@@ -15,7 +15,7 @@ static size_t room_blocks(const Manager *m)
 int cmd_rooms_init(Manager *m)
 {
     for (int i = 0; i < 2; i++) {
-        Rooms *rooms = &m->rooms[i];
+        Rooms *rooms = &m->hosts.rooms[i];
         rooms->of_slot = calloc(room_blocks(m) * ROOM_BLOCK, sizeof *rooms->of_slot);
         rooms->of_block = calloc(room_blocks(m), sizeof *rooms->of_block);
         if (!rooms->of_slot || !rooms->of_block)
@@ -27,16 +27,16 @@ int cmd_rooms_init(Manager *m)
 void cmd_rooms_clear(Manager *m)
 {
     for (int i = 0; i < 2; i++) {
-        memset(m->rooms[i].of_slot, 0, room_blocks(m) * ROOM_BLOCK * sizeof(uint64_t));
-        memset(m->rooms[i].of_block, 0, room_blocks(m) * sizeof(uint64_t));
+        memset(m->hosts.rooms[i].of_slot, 0, room_blocks(m) * ROOM_BLOCK * sizeof(uint64_t));
+        memset(m->hosts.rooms[i].of_block, 0, room_blocks(m) * sizeof(uint64_t));
     }
 }
 
 void cmd_rooms_deinit(Manager *m)
 {
     for (int i = 0; i < 2; i++) {
-        free(m->rooms[i].of_slot);
-        free(m->rooms[i].of_block);
+        free(m->hosts.rooms[i].of_slot);
+        free(m->hosts.rooms[i].of_block);
     }
 }
 
@@ -68,22 +68,22 @@ static void room_set(Rooms *rooms, unsigned slot, uint64_t room)
 
 void cmd_rooms_set(Manager *m, unsigned slot, const ImdHint *hint)
 {
-    room_set(&m->rooms[false], slot, hint->largest_free_bytes);
-    room_set(&m->rooms[true], slot, hint->evictable_bytes);
+    room_set(&m->hosts.rooms[false], slot, hint->largest_free_bytes);
+    room_set(&m->hosts.rooms[true], slot, hint->evictable_bytes);
 }
 
 bool cmd_rooms_check(const Manager *m)
 {
     static const ImdHint none;
     for (unsigned i = 0; i < m->config.hosts_max; i++) {
-        const ImdHint *hint = m->slots[i] ? &m->slots[i]->hint : &none;
-        if (m->rooms[false].of_slot[i] != hint->largest_free_bytes ||
-            m->rooms[true].of_slot[i] != hint->evictable_bytes)
+        const ImdHint *hint = m->hosts.slots[i] ? &m->hosts.slots[i]->said.hint : &none;
+        if (m->hosts.rooms[false].of_slot[i] != hint->largest_free_bytes ||
+            m->hosts.rooms[true].of_slot[i] != hint->evictable_bytes)
             return false;
     }
     for (size_t i = 0; i < room_blocks(m); i++)
         for (int k = 0; k < 2; k++)
-            if (m->rooms[k].of_block[i] != block_max(&m->rooms[k], i))
+            if (m->hosts.rooms[k].of_block[i] != block_max(&m->hosts.rooms[k], i))
                 return false;
     return true;
 }

@@ -33,12 +33,12 @@ static Listed of_host(const Manager *m, const Host *h)
         .status = {.address = h->address,
                    .state = state_of(m, h),
                    .epoch = h->epoch,
-                   .pool_bytes = h->pool_bytes,
-                   .free_bytes = h->hint.free_bytes,
-                   .largest_free_bytes = h->hint.largest_free_bytes,
+                   .pool_bytes = h->said.pool_bytes,
+                   .free_bytes = h->said.hint.free_bytes,
+                   .largest_free_bytes = h->said.hint.largest_free_bytes,
                    .regions = h->regions_count,
-                   .read_bytes = h->served.read_bytes,
-                   .write_bytes = h->served.write_bytes,
+                   .read_bytes = h->said.served.read_bytes,
+                   .write_bytes = h->said.served.write_bytes,
                    .reason = reason_of(m, h)},
     };
 }
@@ -56,7 +56,7 @@ uint64_t cmd_list_hosts(const Manager *m, uint64_t cursor, unsigned max, ListVis
                         void *ctx)
 {
     unsigned count = 0;
-    LIST_FOREACH(at, &m->hosts_order) {
+    LIST_FOREACH(at, &m->hosts.order) {
         const Host *h = CONTAINER_OF(at, Host, in_order);
         if (h->sequence < cursor)
             continue;
@@ -66,7 +66,7 @@ uint64_t cmd_list_hosts(const Manager *m, uint64_t cursor, unsigned max, ListVis
         visit(ctx, &listed);
     }
     uint64_t first = cursor & CURSOR_OWNERS ? cursor & ~CURSOR_OWNERS : 0;
-    LIST_FOREACH(at, &m->owners_order) {
+    LIST_FOREACH(at, &m->owners.order) {
         const Owner *o = CONTAINER_OF(at, Owner, in_order);
         if (o->state != HOST_OWNER_BUSY || o->sequence < first)
             continue;
@@ -89,7 +89,7 @@ void cmd_status(Manager *m, Session *session, const WireRequest *request)
 {
     uint8_t body[WIRE_BODY_MAX];
     OpStatus op;
-    OpStatusReply reply = {.regions = m->regions.count,
+    OpStatusReply reply = {.regions = m->regions.by_address.count,
                            .clients = m->clients.count - m->left.count,
                            .uptime_ms = (m->now_ns - m->start_ns) / NS_PER_MS};
 

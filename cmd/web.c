@@ -65,8 +65,9 @@ static void add_lent(Json *j, const Manager *m, const Host *h, const HostStatus 
     json_add(j,
              ",\"read_bytes\":%" PRIu64 ",\"write_bytes\":%" PRIu64 ",\"fill_bytes\":%" PRIu64
              ",\"reads\":%" PRIu64 ",\"reads_unfilled\":%" PRIu64 ",\"set_aside\":%s",
-             h->served.read_bytes, h->served.write_bytes, h->served.fill_bytes, h->served.reads,
-             h->served.reads_unfilled, m->now_ns < h->distrust_until_ns ? "true" : "false");
+             h->said.served.read_bytes, h->said.served.write_bytes, h->said.served.fill_bytes,
+             h->said.served.reads, h->said.served.reads_unfilled,
+             m->now_ns < h->distrust_until_ns ? "true" : "false");
     json_add(j, ",\"draining\":%s", h->drain.on ? "true" : "false");
 }
 

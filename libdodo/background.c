@@ -30,7 +30,7 @@ static const CallOps report_ops = {.step = report_step};
 static void manager_heard(Client *c)
 {
     client_lock(c);
-    c->manager_late = false;
+    c->manager.late = false;
     client_unlock(c);
 }
 
@@ -51,7 +51,7 @@ static void look_around(Channel *ch, uint64_t now_ns)
     Addr peer = {.kind = ADDR_NONE};
     end_look(ch);
     client_lock(c);
-    const Finder *f = &c->manager;
+    const Finder *f = &c->manager.finder;
     ch->scout.at = finder_other(f, ch->scout.at);
     if (ch->scout.at != f->at)
         peer = f->found[ch->scout.at];
@@ -75,8 +75,9 @@ static void alive_start(Channel *ch, uint64_t now_ns)
 {
     Client *c = ch->client;
     client_lock(c);
-    bool silent = c->claimed == 0 && !c->alive_due; /* nothing that cmd should keep for us */
-    OpAlive alive = {.regions = c->claimed, .digest = c->digest};
+    bool silent =
+        c->regions.claimed == 0 && !c->alive_due; /* nothing that cmd should keep for us */
+    OpAlive alive = {.regions = c->regions.claimed, .digest = c->regions.digest};
     uint64_t id = silent ? 0 : numbers_take(&c->ids);
     if (id)
         c->alive_due = false;
@@ -120,13 +121,14 @@ static void alive_step(Call *call, uint64_t now_ns)
 static bool claim_snapshot(Client *c, CallState *st)
 {
     client_lock(c);
-    st->claim.names = malloc((c->claimed ? c->claimed : 1) * sizeof *st->claim.names);
+    st->claim.names =
+        malloc((c->regions.claimed ? c->regions.claimed : 1) * sizeof *st->claim.names);
     if (st->claim.names) {
-        LIST_FOREACH(node, &c->regions) {
+        LIST_FOREACH(node, &c->regions.all) {
             const Region *r = CONTAINER_OF(node, Region, link);
             if (r->claimed)
-                st->claim.names[st->claim.names_count++] =
-                    (RegionName){r->address.epoch, r->address.region, r->address.opening};
+                st->claim.names[st->claim.names_count++] = (RegionName){
+                    r->memory.address.epoch, r->memory.address.region, r->memory.address.opening};
         }
         st->claim.before = numbers_lowest(&c->ids);
     }
@@ -189,14 +191,14 @@ static void fill_start(Channel *ch, uint64_t now_ns)
     FillItem *item = NULL;
     bool wanted = false, wake = false;
     client_lock(c);
-    while (!list_empty(&c->fills) && !wanted) {
-        item = CONTAINER_OF(c->fills.next, FillItem, link);
+    while (!list_empty(&c->fills.all) && !wanted) {
+        item = CONTAINER_OF(c->fills.all.next, FillItem, link);
         list_remove(&item->link);
         do {
             Region *r = client_region(c, item->to.rd);
             wanted = r && !r->closing && !(r->stripe.parent && r->stripe.parent->closing) &&
-                     r->active && region_address_equal(&r->address, &item->to.address);
-            if (wanted && now_ns < r->blocks.rest_ns) {
+                     r->active && region_address_equal(&r->memory.address, &item->to.address);
+            if (wanted && now_ns < r->memory.blocks.rest_ns) {
                 mirror_rests(c, r);
                 wanted = false;
             }
@@ -221,7 +223,7 @@ static void fill_start(Channel *ch, uint64_t now_ns)
 /* No write has made the fill old: its host has no memory for it now. */
 static bool fill_had_no_room(const Region *r, const FillItem *item)
 {
-    return item->to.counter == numbers_last(&r->numbers) &&
+    return item->to.counter == numbers_last(&r->memory.numbers) &&
            !region_write_overlaps(r, block_of(item->offset),
                                   block_of(item->offset + item->len - 1));
 }
@@ -245,11 +247,11 @@ static void fill_saw(Client *c, const FillItem *item, unsigned refused, uint64_t
 {
     client_lock(c);
     Region *r = client_region(c, item->to.rd);
-    bool same = r && r->active && region_address_equal(&r->address, &item->to.address);
+    bool same = r && r->active && region_address_equal(&r->memory.address, &item->to.address);
     if (refused) {
         c->stats.fills_refused++;
         if (same && fill_had_no_room(r, item))
-            r->blocks.rest_ns = time_add(now_ns, FILL_REST_NS);
+            r->memory.blocks.rest_ns = time_add(now_ns, FILL_REST_NS);
         if (same)
             mirror_refused(c, r, now_ns);
     } else {
@@ -267,7 +269,7 @@ static void fill_over(Client *c, CallState *st)
     bool wake = false;
     client_lock(c);
     if (fill_item_next(item)) {
-        list_push_front(&c->fills, &item->link);
+        list_push_front(&c->fills.all, &item->link);
         st->read.fill = NULL;
     } else {
         wake = client_fill_gone(c, item);
@@ -336,8 +338,8 @@ static void report_start(Channel *ch, uint64_t now_ns)
     uint64_t id = 0;
     size_t n = 0;
     client_lock(c);
-    if (c->reports_count > 0 && (id = numbers_take(&c->ids)) != 0)
-        n = wire_report_encode(&c->reports[--c->reports_count], body);
+    if (c->faults.reports_count > 0 && (id = numbers_take(&c->ids)) != 0)
+        n = wire_report_encode(&c->faults.reports[--c->faults.reports_count], body);
     client_unlock(c);
     if (id)
         run_request(call_own(ch, OWN_REPORT, &report_ops), id, OP_REPORT, body, n,
@@ -407,9 +409,9 @@ uint64_t background_deadline(Channel *ch)
     uint64_t reopen = TIME_NEVER, heal = TIME_NEVER, look = TIME_NEVER;
     client_lock(c);
     uint64_t deadline = story_due(c);
-    bool keep = c->claimed > 0 || c->alive_due;
-    bool fills = !list_empty(&c->fills), prefetches = prefetch_due(c);
-    bool reports = c->reports_count > 0 && numbers_have(&c->ids, 1);
+    bool keep = c->regions.claimed > 0 || c->alive_due;
+    bool fills = !list_empty(&c->fills.all), prefetches = prefetch_due(c);
+    bool reports = c->faults.reports_count > 0 && numbers_have(&c->ids, 1);
     deadline = min_u64(deadline, moves_due(ch));
     Region *due = ch->own_busy[OWN_REOPEN] ? NULL : reopen_due(c, 0, &reopen);
     if (!ch->own_busy[OWN_HEAL])

@@ -124,16 +124,16 @@ static void close_send(Call *call, uint64_t now_ns)
     Region *r = call->region;
     client_lock(c);
     bool active = r->active;
-    OpClose close = {.address = r->address,
+    OpClose close = {.address = r->memory.address,
                      .mode = st->kept.release ? CLOSE_RELEASE : CLOSE_FREE,
                      .stamp = st->kept.stamp};
-    bool silent = active && c->manager_silent;
+    bool silent = active && c->manager.silent;
     uint64_t id = active && !silent ? numbers_take(&c->ids) : 0;
     if (id || silent)
         share_withdraw(r);
     RequestTimes times = c->config.request;
-    if (c->patience_ns > 0)
-        times.deadline_ns = min_u64(times.deadline_ns, c->patience_ns);
+    if (c->manager.patience_ns > 0)
+        times.deadline_ns = min_u64(times.deadline_ns, c->manager.patience_ns);
     client_unlock(c);
     if (!active) {
         close_reclaimed(call, "the region was reclaimed just now");

@@ -66,9 +66,9 @@ static bool window_start(Call *call, uint64_t now_ns)
     size_t len = write_window_len(st, st->user.done);
     unsigned count = write_chunk_count(offset, len);
     client_lock(c);
-    bool same = r->active && region_address_equal(&r->address, &st->run.address);
-    uint64_t number = same ? numbers_take_row(&r->numbers, count) : 0;
-    Addr host = r->host;
+    bool same = r->active && region_address_equal(&r->memory.address, &st->run.address);
+    uint64_t number = same ? numbers_take_row(&r->memory.numbers, count) : 0;
+    Addr host = r->memory.host;
     if (number)
         region_gave_up(c, r, block_of(offset), block_of(offset + len - 1));
     client_unlock(c);
@@ -154,7 +154,7 @@ static bool part_enter(Call *call)
         list_push_back(&r->writes, &st->write.record.link);
         offers_overtaken(r, st->user.offset, st->user.offset + st->user.len);
         st->write.recorded = true;
-        st->run.address = r->address;
+        st->run.address = r->memory.address;
     } else {
         st->user.done = st->user.len;
     }
@@ -176,7 +176,7 @@ static bool part_in_twin(Call *call)
     Region *twin = call->region->mirror.second ? NULL : mirror_other(call->region);
     if (twin && st->user.len > 0) {
         call->region = twin;
-        st->run.address = twin->address;
+        st->run.address = twin->memory.address;
         st->user.done = 0;
     }
     client_unlock(c);

@@ -25,10 +25,10 @@ static void fill_wait(Call *call)
     Client *c = call->channel->client;
     Region *top = region_top(call->region);
     client_lock(c);
-    bool waits = c->fills_over < call->fills_put && region_active(top);
+    bool waits = c->fills.over < call->fills_put && region_active(top);
     bool waited = call->phase == FILL_SENT;
-    c->fill_waiters += waits && !waited;
-    c->fill_waiters -= !waits && waited;
+    c->fills.waiters += waits && !waited;
+    c->fills.waiters -= !waits && waited;
     bool last = !waits && region_leave(c, top);
     client_unlock(c);
     call->phase = FILL_SENT;
@@ -55,7 +55,7 @@ static FillItem *next_piece(Call *call)
         end = end / WIRE_BLOCK_SIZE * WIRE_BLOCK_SIZE;
     bool beside = end > start && RULE(READ_BESIDE_WRITE) &&
                   region_write_overlaps(r, block_of(start), block_of(end - 1));
-    bool waits = g->begun == 0 && !list_empty(&c->fills); /* what reads offer goes first */
+    bool waits = g->begun == 0 && !list_empty(&c->fills.all); /* what reads offer goes first */
     if (!r->active || beside || end <= start || waits)
         return NULL;
     call->region = r;
@@ -100,7 +100,7 @@ static void call_fill_file(Call *call, const FileResult *result, uint64_t now_ns
     else
         free(item);
     client_lock(c);
-    call->fills_put = c->fills_put;
+    call->fills_put = c->fills.put;
     client_unlock(c);
     if (whole)
         call_fill_step(call, now_ns);

@@ -112,7 +112,7 @@ static void offer_window(Call *call, uint64_t now_ns)
     st->user.window = to - from < TRANSFER_BYTES_MAX ? to - from : TRANSFER_BYTES_MAX;
     client_lock(c);
     call->region = r = r->active || !mirror_other(r) ? r : r->mirror.twin;
-    uint64_t seed = r->blocks.seed;
+    uint64_t seed = r->memory.blocks.seed;
     client_unlock(c);
     const uint8_t *data = st->user.buf + (from - st->user.offset);
     BlockSums sums;
@@ -122,11 +122,11 @@ static void offer_window(Call *call, uint64_t now_ns)
     bool beside = (RULE(OFFER_OVERTAKEN) && whole->overtaken) ||
                   (RULE(READ_BESIDE_WRITE) &&
                    region_write_overlaps(r, block_of(from), block_of(from + st->user.window - 1)));
-    Addr host = r->host;
-    RegionAddress address = r->address;
-    uint64_t counter = numbers_last(&r->numbers);
+    Addr host = r->memory.host;
+    RegionAddress address = r->memory.address;
+    uint64_t counter = numbers_last(&r->memory.numbers);
     c->stats.fills_offered += active && !beside;
-    if (active && !beside && seed == r->blocks.seed)
+    if (active && !beside && seed == r->memory.blocks.seed)
         checks_read(r, &sums, counter);
     client_unlock(c);
     if (!active) {
@@ -147,7 +147,7 @@ static void offer_taken(Call *call, bool refused)
     uint64_t first = block_of(st->run.offset),
              last = block_of(st->run.offset + st->user.window - 1);
     client_lock(c);
-    bool same = r->active && region_address_equal(&r->address, &st->run.address);
+    bool same = r->active && region_address_equal(&r->memory.address, &st->run.address);
     c->stats.fills_done += !refused;
     c->stats.fills_refused += refused;
     for (uint64_t b = first; same && !refused && b <= last; b++)
@@ -166,7 +166,7 @@ static bool offer_lost(Call *call, enum RunResult result, uint64_t now_ns)
         client_blame(c, call->region->rd, &st->run.address, loss, now_ns);
     client_lock(c);
     const Region *r = call->region;
-    bool gone = !r->active || !region_address_equal(&r->address, &st->run.address);
+    bool gone = !r->active || !region_address_equal(&r->memory.address, &st->run.address);
     bool turns = r->mirror.twin && gone && (r->active || mirror_other(r));
     client_unlock(c);
     run_end(call);

@@ -33,8 +33,8 @@ size_t open_body(const Client *c, const FileKey *key, const Stamp *stamp, uint64
     if (apart && RULE(MIRROR_APART))
         open.avoid[open.avoid_count++] = apart;
     for (unsigned i = 0; i < OPEN_AVOID_MAX && open.avoid_count < OPEN_AVOID_MAX; i++)
-        if (now_ns < c->lost[i].until_ns)
-            open.avoid[open.avoid_count++] = c->lost[i].epoch;
+        if (now_ns < c->faults.lost[i].until_ns)
+            open.avoid[open.avoid_count++] = c->faults.lost[i].epoch;
     return wire_open_encode(&open, out);
 }
 
@@ -109,7 +109,7 @@ static void open_install(Call *call, const OpOpenReply *reply, const char *reaso
     if (result == 0) {
         client_region_given(c, r, &st->open.given, st->open.len, st->open.offset, st->open.flags);
         share_join(c, r, &st->open, now_ns);
-        r->asked_id = st->open.left ? st->id : 0;
+        r->reopen.asked_id = st->open.left ? st->id : 0;
         if (r->sharing.waits)
             reason = story_waiting;
         else
@@ -159,7 +159,7 @@ static void open_leave(Call *call)
     client_lock(c);
     call->state->open.left = true;
     if (call->parent)
-        call->region->asked_id = call->state->id;
+        call->region->reopen.asked_id = call->state->id;
     client_unlock(c);
 }
 
@@ -209,7 +209,7 @@ enum OpenAnswer open_answer(const Client *c, const Request *q, OpOpenReply *ret)
 static void open_note_manager(Client *c, bool late)
 {
     client_lock(c);
-    c->manager_late = late;
+    c->manager.late = late;
     client_unlock(c);
 }
 
@@ -262,8 +262,8 @@ static bool open_begin(Call *call, uint64_t now_ns)
     if (manager.kind == ADDR_NONE) {
         (void)client_manager_silent(c, &manager);
         open_no_memory(call,
-                       c->manager.named ? "the manager's name has no address: see the log"
-                                        : "no manager is named: set DODO_MANAGER=HOST:PORT",
+                       c->manager.finder.named ? "the manager's name has no address: see the log"
+                                               : "no manager is named: set DODO_MANAGER=HOST:PORT",
                        now_ns);
         return false;
     }
@@ -272,11 +272,11 @@ static bool open_begin(Call *call, uint64_t now_ns)
         return false;
     }
     client_lock(c);
-    bool refracting = now_ns < c->refraction_until_ns;
+    bool refracting = now_ns < c->manager.refraction_until_ns;
     const Region *twin = call->region ? mirror_other(call->region) : NULL;
-    st->open.apart = twin ? twin->address.epoch : 0;
+    st->open.apart = twin ? twin->memory.address.epoch : 0;
     /* Nobody waits for a second copy either. */
-    bool fallback = (st->open.flags & DODO_FALLBACK) || twin, late = fallback && c->manager_late;
+    bool fallback = (st->open.flags & DODO_FALLBACK) || twin, late = fallback && c->manager.late;
     uint64_t id = refracting || late ? 0 : numbers_take(&c->ids);
     uint8_t body[WIRE_BODY_MAX];
     bool keep =

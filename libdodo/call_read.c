@@ -156,11 +156,11 @@ static void window_take(Call *call, uint64_t now_ns)
     wait_for(st, asked ? r : NULL);
     heal_beside(c, st->user.window);
     c->stats.reads_beside_writes += st->read.active && st->read.beside;
-    st->read.host = r->host;
-    st->run.address = r->address;
+    st->read.host = r->memory.host;
+    st->run.address = r->memory.address;
     st->run.losses = c->losses;
-    st->read.counter = numbers_last(&r->numbers);
-    st->read.seed = r->blocks.seed;
+    st->read.counter = numbers_last(&r->memory.numbers);
+    st->read.seed = r->memory.blocks.seed;
 }
 
 /* Under the lock: the next window's size, and which copy is asked for it. */
@@ -271,7 +271,8 @@ static bool window_compare(Call *call)
 {
     CallState *st = call->state;
     const Region *r = call->region;
-    bool same = r->active && region_address_equal(&r->address, &st->run.address), bad = false;
+    bool same = r->active && region_address_equal(&r->memory.address, &st->run.address),
+         bad = false;
     uint64_t first = block_of(st->run.offset), last = block_of(st->run.offset + st->run.len - 1);
     for (uint64_t block = first; block <= last; block++) {
         if (read_block_missing(st, block))
@@ -299,9 +300,9 @@ static bool read_saw(Call *call, uint64_t now_ns)
     bool bad = c->config.block_sum && window_compare(call);
     bool all = read_transfer_all_filled(&st->u.read);
     wait_for(st, NULL);
-    r->hits += st->user.window;
+    r->counts.hits += st->user.window;
     st->read.hints = c->prefetch.count > 0;
-    if (r->active && region_address_equal(&r->address, &st->run.address)) {
+    if (r->active && region_address_equal(&r->memory.address, &st->run.address)) {
         bool counts = region_answer_counts(r, st->read.counter);
         for (uint64_t b = first; b <= last; b++) {
             bool filled = all || !read_block_missing(st, b);
@@ -397,7 +398,7 @@ static bool read_turns(Call *call, uint64_t now_ns)
     client_lock(c);
     bool turns = twin_has(call, mirror_other(r));
     if (turns) {
-        r->hits -= call->state->user.window;
+        r->counts.hits -= call->state->user.window;
         turn(call, now_ns);
     }
     client_unlock(c);
@@ -494,7 +495,7 @@ static bool read_in_vain(Call *call)
         return false;
     client_lock(c);
     st->run.losses = c->losses;
-    bool vain = !r->active || !region_address_equal(&r->address, &st->run.address);
+    bool vain = !r->active || !region_address_equal(&r->memory.address, &st->run.address);
     client_unlock(c);
     return vain;
 }

@@ -58,7 +58,7 @@ static void write_end(Call *call, ssize_t result, int error, const char *reason)
     }
     (void)region_leave(c, region_top(r));
     if (result > 0)
-        r->written_bytes += (uint64_t)result;
+        r->counts.written_bytes += (uint64_t)result;
     if (result > 0 && !region_top(r)->cached) {
         c->account.figures.writes++;
         c->account.figures.write_bytes += (uint64_t)result;
@@ -75,9 +75,9 @@ void write_numbers_over(Call *call)
     CallState *st = call->state;
     Region *r = call->region;
     client_lock(c);
-    bool ours = r->active && region_address_equal(&r->address, &st->run.address);
+    bool ours = r->active && region_address_equal(&r->memory.address, &st->run.address);
     for (unsigned i = 0; ours && i < st->write.numbers; i++)
-        numbers_end(&r->numbers, st->run.number + i);
+        numbers_end(&r->memory.numbers, st->run.number + i);
     st->write.numbers = 0;
     client_unlock(c);
     c->hooks.wake(c->hooks.ctx);
@@ -134,9 +134,9 @@ static bool window_start(Call *call, enum WriteKind kind, size_t at, const uint8
     size_t len = write_window_len(st, at);
     unsigned count = write_chunk_count(offset, len);
     client_lock(c);
-    bool same = r->active && region_address_equal(&r->address, &st->run.address);
-    uint64_t number = same ? numbers_take_row(&r->numbers, count) : 0;
-    Addr host = r->host;
+    bool same = r->active && region_address_equal(&r->memory.address, &st->run.address);
+    uint64_t number = same ? numbers_take_row(&r->memory.numbers, count) : 0;
+    Addr host = r->memory.host;
     client_unlock(c);
     if (!same) { /* dropped meanwhile: by another call, or by a lost host */
         remote_failed(call, LOSS_WRITE, now_ns);
@@ -197,9 +197,9 @@ static void window_saw(Call *call, uint64_t now_ns)
         window_sum(call);
     client_lock(c);
     Region *twin = mirror_other(r);
-    if (twin && twin->blocks.seed == st->read.seed)
+    if (twin && twin->memory.blocks.seed == st->read.seed)
         checks_written(twin, &st->sums); /* the write is on record for it, too */
-    if (r->active && region_address_equal(&r->address, &st->run.address)) {
+    if (r->active && region_address_equal(&r->memory.address, &st->run.address)) {
         checks_written(r, &st->sums);
         mirror_heard(c, r, now_ns);
         for (uint64_t b = block_of(start); b <= block_of(end - 1); b++)
@@ -330,7 +330,7 @@ static void void_begin(Call *call, uint64_t now_ns)
 
 static bool edge_of_copy(const Region *r, uint64_t block)
 {
-    return r->active && r->blocks.checks && region_has_filled(r, block);
+    return r->active && r->memory.blocks.checks && region_has_filled(r, block);
 }
 
 /* The first or the last block of the write, if only a part of it was written and its checksum is
@@ -379,12 +379,12 @@ static void edge_known(Call *call, Region *r)
     Client *c = call->channel->client;
     BlockSums sums;
     client_lock(c);
-    uint64_t seed = r->blocks.seed;
+    uint64_t seed = r->memory.blocks.seed;
     client_unlock(c);
     block_sums(c, r->len, seed, call->file_offset - r->file_offset, call->state->read.edges,
                call->file_len, &sums);
     client_lock(c);
-    if (r->active && r->blocks.seed == seed)
+    if (r->active && r->memory.blocks.seed == seed)
         checks_written(r, &sums);
     client_unlock(c);
 }
@@ -407,8 +407,8 @@ static void edge_read(Call *call, const FileResult *result)
 static void half_enter(CallState *st, Region *r, uint64_t first, uint64_t last)
 {
     st->write.remote = r->active;
-    st->run.address = r->address;
-    st->read.seed = r->blocks.seed;
+    st->run.address = r->memory.address;
+    st->read.seed = r->memory.blocks.seed;
     checks_forget(r, first, last);
     r->written = true;
 }

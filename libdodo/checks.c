@@ -24,57 +24,57 @@ void checks_begin(Client *c, Region *r)
     if (!c->config.block_sum)
         return;
     if (region_shares(r)) {
-        r->blocks.seed = r->sharing.share->map->seed;
-        r->blocks.checks = r->sharing.share->map->checks;
+        r->memory.blocks.seed = r->sharing.share->map->seed;
+        r->memory.blocks.checks = r->sharing.share->map->checks;
         return;
     }
     const Region *twin = mirror_other(r); /* with the same seed a sum is good for both */
-    bool shared = twin && twin->blocks.checks;
-    r->blocks.seed = shared ? twin->blocks.seed : env_random_u64(&c->env);
+    bool shared = twin && twin->memory.blocks.checks;
+    r->memory.blocks.seed = shared ? twin->memory.blocks.seed : env_random_u64(&c->env);
     checks_want(c, r);
 }
 
 /* What was read before now may be older than a write that has ended. */
 void checks_want(Client *c, Region *r)
 {
-    if (!c->config.block_sum || r->blocks.checks || !r->active)
+    if (!c->config.block_sum || r->memory.blocks.checks || !r->active)
         return;
-    r->blocks.checks = calloc(blocks_in(r->len), sizeof *r->blocks.checks);
-    if (r->blocks.checks && numbers_last(&r->numbers) > 0)
+    r->memory.blocks.checks = calloc(blocks_in(r->len), sizeof *r->memory.blocks.checks);
+    if (r->memory.blocks.checks && numbers_last(&r->memory.numbers) > 0)
         checks_write_over(r, 0, blocks_in(r->len) - 1);
 }
 
 void checks_end(Region *r)
 {
-    if (!r->sharing.share || r->blocks.checks != r->sharing.share->map->checks)
-        free(r->blocks.checks);
-    r->blocks.checks = NULL;
+    if (!r->sharing.share || r->memory.blocks.checks != r->sharing.share->map->checks)
+        free(r->memory.blocks.checks);
+    r->memory.blocks.checks = NULL;
 }
 
 void checks_forget(Region *r, uint64_t first, uint64_t last)
 {
-    for (uint64_t b = first; r->blocks.checks && b <= last; b++)
-        r->blocks.checks[b].sum = 0;
+    for (uint64_t b = first; r->memory.blocks.checks && b <= last; b++)
+        r->memory.blocks.checks[b].sum = 0;
 }
 
 void checks_write_over(Region *r, uint64_t first, uint64_t last)
 {
-    for (uint64_t b = first; r->blocks.checks && b <= last; b++)
-        r->blocks.checks[b].written = (uint32_t)numbers_last(&r->numbers);
+    for (uint64_t b = first; r->memory.blocks.checks && b <= last; b++)
+        r->memory.blocks.checks[b].written = (uint32_t)numbers_last(&r->memory.numbers);
 }
 
 /* A write that has begun since @counter was taken may have changed the file after these bytes were
  * read from it. */
 static bool is_current(const Region *r, uint64_t block, uint64_t counter)
 {
-    return (int32_t)((uint32_t)counter - r->blocks.checks[block].written) >= 0 &&
+    return (int32_t)((uint32_t)counter - r->memory.blocks.checks[block].written) >= 0 &&
            !region_write_overlaps(r, block, block);
 }
 
 /* Other processes may give it one at the same time: the first one counts. */
 static void sum_set(Region *r, uint64_t block, uint32_t sum)
 {
-    uint32_t none = 0, *at = &r->blocks.checks[block].sum;
+    uint32_t none = 0, *at = &r->memory.blocks.checks[block].sum;
     if (!region_shares(r))
         *at = sum;
     else if (!__atomic_compare_exchange_n(at, &none, sum, false, __ATOMIC_SEQ_CST,
@@ -85,30 +85,30 @@ static void sum_set(Region *r, uint64_t block, uint32_t sum)
 
 void checks_read(Region *r, const BlockSums *sums, uint64_t counter)
 {
-    for (unsigned i = 0; r->blocks.checks && i < sums->count; i++)
+    for (unsigned i = 0; r->memory.blocks.checks && i < sums->count; i++)
         if (is_current(r, sums->first + i, counter))
             sum_set(r, sums->first + i, sums->sum[i]);
 }
 
 void checks_written(Region *r, const BlockSums *sums)
 {
-    for (unsigned i = 0; r->blocks.checks && i < sums->count; i++)
-        r->blocks.checks[sums->first + i].sum = sums->sum[i];
+    for (unsigned i = 0; r->memory.blocks.checks && i < sums->count; i++)
+        r->memory.blocks.checks[sums->first + i].sum = sums->sum[i];
 }
 
 bool checks_known(const Region *r, uint64_t first, uint64_t last)
 {
     for (uint64_t b = first; b <= last; b++)
-        if (r->blocks.checks && r->blocks.checks[b].sum == 0)
+        if (r->memory.blocks.checks && r->memory.blocks.checks[b].sum == 0)
             return false;
     return true;
 }
 
 enum CheckVerdict checks_compare(const Region *r, uint64_t block, uint32_t sum, uint64_t counter)
 {
-    if (!r->blocks.checks || r->blocks.checks[block].sum == 0)
+    if (!r->memory.blocks.checks || r->memory.blocks.checks[block].sum == 0)
         return CHECK_UNKNOWN;
-    if (RULE(CHECKED) && r->blocks.checks[block].sum != sum)
+    if (RULE(CHECKED) && r->memory.blocks.checks[block].sum != sum)
         return is_current(r, block, counter) && !share_has_changed(r) ? CHECK_BAD : CHECK_UNKNOWN;
     return CHECK_GOOD;
 }
@@ -127,32 +127,32 @@ CheckRecord *checks_record_new(const CheckName *name, size_t *ret_len)
 CheckRecord *checks_record(const Client *c, const Region *r, const Stamp *stamp, size_t *ret_len)
 {
     const CheckName name = {.key = r->key, .offset = r->file_offset, .len = r->len};
-    if (!c->config.block_sum || !r->blocks.checks)
+    if (!c->config.block_sum || !r->memory.blocks.checks)
         return NULL;
     CheckRecord *record = checks_record_new(&name, ret_len);
     if (!record)
         return NULL;
     record->version = CHECK_RECORD_VERSION;
     record->stamp = *stamp;
-    record->seed = r->blocks.seed;
+    record->seed = r->memory.blocks.seed;
     for (uint64_t b = 0; b < blocks_in(r->len); b++)
-        record->sums[b] = r->blocks.checks[b].sum;
+        record->sums[b] = r->memory.blocks.checks[b].sum;
     return record;
 }
 
 bool checks_restore(Region *r, const CheckRecord *record, size_t len)
 {
     const CheckName name = {.key = r->key, .offset = r->file_offset, .len = r->len};
-    if (!r->blocks.checks || !record ||
+    if (!r->memory.blocks.checks || !record ||
         len != sizeof *record + blocks_in(r->len) * sizeof record->sums[0] ||
         record->version != CHECK_RECORD_VERSION || memcmp(&record->name, &name, sizeof name) != 0 ||
         !stamp_equal(&record->stamp, &r->stamp))
         return false;
-    r->blocks.seed = record->seed;
+    r->memory.blocks.seed = record->seed;
     if (region_shares(r))
         r->sharing.share->map->seed = record->seed;
     for (uint64_t b = 0; b < blocks_in(r->len); b++)
-        r->blocks.checks[b].sum = record->sums[b];
+        r->memory.blocks.checks[b].sum = record->sums[b];
     return true;
 }
 

@@ -18,7 +18,8 @@ enum {
 
 uint64_t region_claim(const Region *r)
 {
-    RegionName name = {r->address.epoch, r->address.region, r->address.opening};
+    RegionName name = {r->memory.address.epoch, r->memory.address.region,
+                       r->memory.address.opening};
     return region_digest(&name);
 }
 
@@ -30,8 +31,8 @@ void client_region_unclaim(Client *c, Region *r)
     if (!r->claimed)
         return;
     r->claimed = false;
-    c->digest ^= region_claim(r);
-    c->claimed--;
+    c->regions.digest ^= region_claim(r);
+    c->regions.claimed--;
     c->alive_due = true;
 }
 
@@ -46,7 +47,7 @@ static void mirror_joined(Client *c, Region *r, uint64_t now_ns)
     list_remove(&r->mirror.uneven);
     if (!twin->active) {
         client_region_file(c, twin); /* it is missed less now */
-    } else if (twin->blocks.filled_count > 0) {
+    } else if (twin->memory.blocks.filled_count > 0) {
         mirror_uneven(c, r);
         r->mirror.heal_ns = HEAL_NOW_NS;
     }
@@ -69,28 +70,28 @@ void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool
                             uint64_t now_ns)
 {
     client_region_unclaim(c, r);
-    r->host = reply->host;
-    r->control_port = reply->control_port;
-    r->address = reply->address;
+    r->memory.host = reply->host;
+    r->memory.control_port = reply->control_port;
+    r->memory.address = reply->address;
     r->active = true;
     r->claimed = !r->sharing.guest;
     if (r->stripe.parent)
         r->stripe.parent->stripe.active++;
-    list_remove(&r->idle);
+    list_remove(&r->reopen.link);
     share_waits_no_more(r);
     r->reused = reused;
-    numbers_init(&r->numbers, 1);
+    numbers_init(&r->memory.numbers, 1);
     c->stats.shared += r->sharing.guest;
     if (r->claimed) {
-        c->digest ^= region_claim(r);
-        c->claimed++;
+        c->regions.digest ^= region_claim(r);
+        c->regions.claimed++;
     }
     uint64_t blocks = blocks_in(r->len);
-    free(r->blocks.filled);
-    r->blocks.filled =
-        calloc((blocks + 63) / 64, sizeof *r->blocks.filled); /* without it filled_bytes is 0 */
+    free(r->memory.blocks.filled);
+    r->memory.blocks.filled = calloc(
+        (blocks + 63) / 64, sizeof *r->memory.blocks.filled); /* without it filled_bytes is 0 */
     region_emptied(c, r);
-    r->blocks.rest_ns = r->blocks.given_up = 0;
+    r->memory.blocks.rest_ns = r->memory.blocks.given_up = 0;
     checks_begin(c, r);
     mirror_joined(c, r, now_ns);
 }
@@ -104,7 +105,7 @@ static void one_is_enough(Region *r)
     r->mirror.spare = twin->active;
     twin->mirror.spare = !twin->active;
     if (!twin->active)
-        list_remove(&twin->idle);
+        list_remove(&twin->reopen.link);
 }
 
 void client_region_retire(Client *c, Region *r, uint64_t now_ns)
@@ -116,8 +117,8 @@ void client_region_retire(Client *c, Region *r, uint64_t now_ns)
     client_region_idle(c, r, now_ns);
     mirror_lost(c, r);
     region_emptied(c, r);
-    free(r->blocks.filled);
-    r->blocks.filled = NULL;
+    free(r->memory.blocks.filled);
+    r->memory.blocks.filled = NULL;
     checks_end(r);
     if (r->mirror.twin && r->mirror.twin->active) /* it was on the move: the others follow */
         share_hand_over(r, r->mirror.twin);
@@ -160,15 +161,15 @@ bool region_file_serves(const Region *r)
 static ListNode *idle_list(Client *c, const Region *r)
 {
     if (!mirror_other(r))
-        return &c->idle;
-    return move_wants(c, r) ? &c->moves.wanting : &c->lone;
+        return &c->regions.idle;
+    return move_wants(c, r) ? &c->moves.wanting : &c->copies.lone;
 }
 
 void client_region_file(Client *c, Region *r)
 {
-    list_remove(&r->idle);
+    list_remove(&r->reopen.link);
     if (region_wants_memory(r))
-        list_push_back(idle_list(c, r), &r->idle);
+        list_push_back(idle_list(c, r), &r->reopen.link);
 }
 
 /* While it is missed nothing but the other copy keeps the file from being read. */
@@ -179,42 +180,42 @@ static uint64_t reopen_after(const Client *c, const Region *r)
 
 void client_region_idle(Client *c, Region *r, uint64_t now_ns)
 {
-    r->reopen_ns = time_add(now_ns, reopen_after(c, r));
+    r->reopen.at_ns = time_add(now_ns, reopen_after(c, r));
     client_region_file(c, r);
 }
 
 void client_region_ask(Client *c, Region *r, uint64_t now_ns)
 {
     client_region_idle(c, r, now_ns);
-    if (!c->manager_late && !r->asked_id)
+    if (!c->manager.late && !r->reopen.asked_id)
         return;
-    r->reopen_ns = now_ns;
-    list_remove(&r->idle);
+    r->reopen.at_ns = now_ns;
+    list_remove(&r->reopen.link);
     if (region_wants_memory(r))
-        list_push_front(idle_list(c, r), &r->idle);
+        list_push_front(idle_list(c, r), &r->reopen.link);
 }
 
 void client_region_unask(Client *c, Region *r)
 {
-    if (r->asked_id == 0)
+    if (r->reopen.asked_id == 0)
         return;
-    numbers_end(&c->ids, r->asked_id);
-    r->asked_id = 0;
+    numbers_end(&c->ids, r->reopen.asked_id);
+    r->reopen.asked_id = 0;
     c->alive_due = true;
 }
 
 void client_region_soon(Client *c, Region *r, uint64_t at_ns)
 {
-    list_remove(&r->idle);
-    r->reopen_ns = at_ns;
+    list_remove(&r->reopen.link);
+    r->reopen.at_ns = at_ns;
     if (!region_wants_memory(r))
         return;
     ListNode *list = idle_list(c, r), *before = list;
     LIST_FOREACH(node, list) {
-        if (before == list && CONTAINER_OF(node, Region, idle)->reopen_ns > at_ns)
+        if (before == list && CONTAINER_OF(node, Region, reopen.link)->reopen.at_ns > at_ns)
             before = node;
     }
-    list_push_back(before, &r->idle);
+    list_push_back(before, &r->reopen.link);
 }
 
 /* Once more, or twice as long as the last one. */
@@ -229,15 +230,15 @@ static void refract(const Client *c, uint64_t *period_ns)
 
 void client_refract(Client *c, uint64_t now_ns)
 {
-    refract(c, &c->refraction_ns);
-    c->refraction_until_ns = time_add(now_ns, c->refraction_ns);
+    refract(c, &c->manager.refraction_ns);
+    c->manager.refraction_until_ns = time_add(now_ns, c->manager.refraction_ns);
     c->stats.refractions++;
 }
 
 void client_refract_copies(Client *c, uint64_t now_ns)
 {
-    refract(c, &c->copies_ns);
-    c->copies_until_ns = time_add(now_ns, c->copies_ns);
+    refract(c, &c->copies.refraction_ns);
+    c->copies.refraction_until_ns = time_add(now_ns, c->copies.refraction_ns);
 }
 
 void client_refract_moves(Client *c, uint64_t now_ns)
@@ -248,7 +249,7 @@ void client_refract_moves(Client *c, uint64_t now_ns)
 
 void client_refract_end(Client *c, bool copy)
 {
-    c->refraction_ns = 0;
+    c->manager.refraction_ns = 0;
     if (copy)
-        c->copies_ns = 0;
+        c->copies.refraction_ns = 0;
 }

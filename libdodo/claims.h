@@ -6,7 +6,7 @@
 
 #include "libdodo/region.h"
 
-uint64_t region_claim(const Region *r); /* the share of an active one in Client.digest */
+uint64_t region_claim(const Region *r); /* the share of an active one in Client.regions.digest */
 void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool reused,
                             uint64_t now_ns);
 void client_region_deactivate(Client *c, Region *r, uint64_t now_ns); /* it is lost */

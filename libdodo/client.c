@@ -28,16 +28,16 @@ Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks
     if (c->config.stripe_bytes == 0)
         c->config.stripe_bytes = DEFAULT_CLIENT_STRIPE_BYTES;
     if (config->finder)
-        c->manager = *config->finder;
+        c->manager.finder = *config->finder;
     else
-        finder_fix(&c->manager, &config->manager);
+        finder_fix(&c->manager.finder, &config->manager);
     c->config.finder = NULL; /* it was borrowed */
-    list_init(&c->regions);
-    list_init(&c->idle);
-    list_init(&c->lone);
-    list_init(&c->uneven);
-    list_init(&c->copies);
-    list_init(&c->fills);
+    list_init(&c->regions.all);
+    list_init(&c->regions.idle);
+    list_init(&c->copies.lone);
+    list_init(&c->copies.uneven);
+    list_init(&c->copies.all);
+    list_init(&c->fills.all);
     list_init(&c->moves.under_way);
     list_init(&c->moves.wanting);
     numbers_init(&c->ids, 1);
@@ -56,15 +56,15 @@ Client *client_free(Client *c)
 {
     if (!c)
         return NULL;
-    LIST_FOREACH(node, &c->fills)
+    LIST_FOREACH(node, &c->fills.all)
         free(CONTAINER_OF(node, FillItem, link));
-    while (!list_empty(&c->regions)) { /* the first is no member: those come after theirs */
-        Region *r = CONTAINER_OF(c->regions.next, Region, link);
+    while (!list_empty(&c->regions.all)) { /* the first is no member: those come after theirs */
+        Region *r = CONTAINER_OF(c->regions.all.next, Region, link);
         client_region_remove(c, r);
         client_region_free(c, r);
     }
-    free(c->table);
-    free(c->generations);
+    free(c->regions.of);
+    free(c->regions.generations);
     free(c);
     return NULL;
 }
@@ -72,7 +72,7 @@ Client *client_free(Client *c)
 void client_ends(Client *c, uint64_t patience_ns)
 {
     client_lock(c);
-    c->patience_ns = patience_ns;
+    c->manager.patience_ns = patience_ns;
     client_unlock(c);
 }
 
@@ -80,7 +80,7 @@ void client_stop(Client *c, uint64_t now_ns)
 {
     c->stopped = true;
     client_lock(c);
-    LIST_FOREACH(node, &c->regions)
+    LIST_FOREACH(node, &c->regions.all)
         client_region_deactivate(c, CONTAINER_OF(node, Region, link), now_ns);
     client_unlock(c);
 }
@@ -90,7 +90,7 @@ void client_stop(Client *c, uint64_t now_ns)
 Addr client_manager(Client *c)
 {
     client_lock(c);
-    const Addr peer = finder_peer(&c->manager);
+    const Addr peer = finder_peer(&c->manager.finder);
     client_unlock(c);
     return peer;
 }
@@ -98,8 +98,8 @@ Addr client_manager(Client *c)
 Addr client_manager_next(Client *c, const Addr *peer)
 {
     client_lock(c);
-    (void)finder_next(&c->manager, peer);
-    const Addr now = finder_peer(&c->manager);
+    (void)finder_next(&c->manager.finder, peer);
+    const Addr now = finder_peer(&c->manager.finder);
     client_unlock(c);
     return now;
 }
@@ -107,9 +107,9 @@ Addr client_manager_next(Client *c, const Addr *peer)
 Addr client_manager_silent(Client *c, const Addr *peer)
 {
     client_lock(c);
-    (void)finder_silent(&c->manager, peer);
-    const Addr now = finder_peer(&c->manager);
-    const bool resolve = c->hooks.resolve && finder_take(&c->manager);
+    (void)finder_silent(&c->manager.finder, peer);
+    const Addr now = finder_peer(&c->manager.finder);
+    const bool resolve = c->hooks.resolve && finder_take(&c->manager.finder);
     client_unlock(c);
     if (resolve)
         c->hooks.resolve(c->hooks.ctx);
@@ -119,7 +119,8 @@ Addr client_manager_silent(Client *c, const Addr *peer)
 bool client_manager_allowed(Client *c, const Session *s, uint64_t now_ns)
 {
     client_lock(c);
-    const bool allowed = s->peer_role != ROLE_CMD || fence_allows(&c->fence, s->peer_epoch, now_ns);
+    const bool allowed =
+        s->peer_role != ROLE_CMD || fence_allows(&c->manager.fence, s->peer_epoch, now_ns);
     client_unlock(c);
     return allowed;
 }
@@ -128,15 +129,15 @@ void client_manager_heard(Client *c, const Session *s, uint64_t now_ns)
 {
     client_lock(c);
     if (s->peer_role == ROLE_CMD)
-        fence_heard(&c->fence, s->peer_epoch, now_ns);
-    c->manager_silent = false;
+        fence_heard(&c->manager.fence, s->peer_epoch, now_ns);
+    c->manager.silent = false;
     client_unlock(c);
 }
 
 void client_manager_gone(Client *c)
 {
     client_lock(c);
-    c->manager_silent = true;
+    c->manager.silent = true;
     client_unlock(c);
 }
 
@@ -144,9 +145,9 @@ void client_manager_scouted(Client *c, const Session *s, uint64_t now_ns)
 {
     client_lock(c);
     const uint64_t number = s->peer_epoch;
-    if (s->peer_role == ROLE_CMD && number != MANAGER_STANDBY && number > c->fence.number) {
-        fence_heard(&c->fence, number, now_ns);
-        finder_go(&c->manager, &s->peer);
+    if (s->peer_role == ROLE_CMD && number != MANAGER_STANDBY && number > c->manager.fence.number) {
+        fence_heard(&c->manager.fence, number, now_ns);
+        finder_go(&c->manager.finder, &s->peer);
     }
     client_unlock(c);
 }
@@ -154,7 +155,7 @@ void client_manager_scouted(Client *c, const Session *s, uint64_t now_ns)
 unsigned client_managers(Client *c)
 {
     client_lock(c);
-    const unsigned count = c->manager.count;
+    const unsigned count = c->manager.finder.count;
     client_unlock(c);
     return count;
 }
@@ -162,7 +163,7 @@ unsigned client_managers(Client *c)
 void client_found(Client *c, const Addr *found, unsigned count)
 {
     client_lock(c);
-    (void)finder_found(&c->manager, found, count);
+    (void)finder_found(&c->manager.finder, found, count);
     client_unlock(c);
 }
 
@@ -170,33 +171,33 @@ void client_found(Client *c, const Addr *found, unsigned count)
 
 static int table_grow(Client *c)
 {
-    unsigned size = c->table_size ? c->table_size * 2 : 64;
+    unsigned size = c->regions.size ? c->regions.size * 2 : 64;
     if (size > c->config.regions_max)
         size = c->config.regions_max;
-    if (size <= c->table_size)
+    if (size <= c->regions.size)
         return -EMFILE;
-    Region **table = realloc(c->table, size * sizeof *table);
+    Region **table = realloc(c->regions.of, size * sizeof *table);
     if (!table)
         return -ENOMEM;
-    c->table = table;
-    uint16_t *generations = realloc(c->generations, size * sizeof *generations);
+    c->regions.of = table;
+    uint16_t *generations = realloc(c->regions.generations, size * sizeof *generations);
     if (!generations)
         return -ENOMEM;
-    c->generations = generations;
-    for (unsigned i = c->table_size; i < size; i++) {
-        c->table[i] = NULL;
-        c->generations[i] = (uint16_t)(c->config.generation % RD_GENERATIONS);
+    c->regions.generations = generations;
+    for (unsigned i = c->regions.size; i < size; i++) {
+        c->regions.of[i] = NULL;
+        c->regions.generations[i] = (uint16_t)(c->config.generation % RD_GENERATIONS);
     }
-    c->table_size = size;
+    c->regions.size = size;
     return 0;
 }
 
 int client_region_new(Client *c, Region **ret)
 {
-    unsigned index = c->free_hint;
-    while (index < c->table_size && c->table[index])
+    unsigned index = c->regions.free_hint;
+    while (index < c->regions.size && c->regions.of[index])
         index++;
-    if (index >= c->table_size) {
+    if (index >= c->regions.size) {
         int r = table_grow(c);
         if (r < 0)
             return r;
@@ -204,17 +205,17 @@ int client_region_new(Client *c, Region **ret)
     Region *region = calloc(1, sizeof *region);
     if (!region)
         return -ENOMEM;
-    region->rd = (int)((unsigned)c->generations[index] << RD_INDEX_BITS | index);
-    numbers_init(&region->numbers, 1);
+    region->rd = (int)((unsigned)c->regions.generations[index] << RD_INDEX_BITS | index);
+    numbers_init(&region->memory.numbers, 1);
     list_init(&region->writes);
-    list_init(&region->idle);
+    list_init(&region->reopen.link);
     list_init(&region->mirror.uneven);
     list_init(&region->mirror.heard);
     list_init(&region->mirror.moving);
-    list_push_back(&c->regions, &region->link);
-    c->table[index] = region;
-    c->free_hint = index + 1;
-    c->count++;
+    list_push_back(&c->regions.all, &region->link);
+    c->regions.of[index] = region;
+    c->regions.free_hint = index + 1;
+    c->regions.count++;
     *ret = region;
     return 0;
 }
@@ -244,18 +245,19 @@ void client_region_remove(Client *c, Region *r)
             client_region_remove(c, region_unit(r, i));
     client_region_unclaim(c, r);
     client_region_unask(c, r);
-    list_remove(&r->idle);
+    list_remove(&r->reopen.link);
     list_remove(&r->mirror.uneven);
     list_remove(&r->mirror.heard);
     list_remove(&r->mirror.moving);
-    c->table[index] = NULL;
-    c->generations[index] = (uint16_t)((c->generations[index] + 1) % RD_GENERATIONS);
-    if (index < c->free_hint)
-        c->free_hint = index;
+    c->regions.of[index] = NULL;
+    c->regions.generations[index] =
+        (uint16_t)((c->regions.generations[index] + 1) % RD_GENERATIONS);
+    if (index < c->regions.free_hint)
+        c->regions.free_hint = index;
     list_remove(&r->link);
     region_emptied(c, r);
     c->account.figures.regions -= r->counted;
-    c->count--;
+    c->regions.count--;
 }
 
 void client_region_free(Client *c, Region *r)
@@ -266,7 +268,7 @@ void client_region_free(Client *c, Region *r)
     if (r->file && !r->stripe.parent)
         c->hooks.file_release(c->hooks.ctx, r->file);
     free(r->stripe.of);
-    free(r->blocks.filled);
+    free(r->memory.blocks.filled);
     checks_end(r);
     if (r->sharing.share)
         c->hooks.share_end(c->hooks.ctx, r->sharing.share);
@@ -287,7 +289,7 @@ bool fill_item_init(const Client *c, const Region *r, FillItem *item, uint64_t s
     if (twin)
         item->then = fill_target(twin);
     list_init(&item->link);
-    return c->fill_bytes + item->cap <= c->config.fill_queue_bytes;
+    return c->fills.bytes + item->cap <= c->config.fill_queue_bytes;
 }
 
 FillItem *fill_item_new(const Client *c, const Region *r, uint64_t start, uint64_t end)
@@ -303,10 +305,10 @@ FillItem *fill_item_new(const Client *c, const Region *r, uint64_t start, uint64
 FillTarget fill_target(const Region *r)
 {
     return (FillTarget){.rd = r->rd,
-                        .host = r->host,
-                        .address = r->address,
-                        .counter = numbers_last(&r->numbers), /* before the bytes are read */
-                        .seed = r->blocks.seed};
+                        .host = r->memory.host,
+                        .address = r->memory.address,
+                        .counter = numbers_last(&r->memory.numbers), /* before the bytes are read */
+                        .seed = r->memory.blocks.seed};
 }
 
 bool fill_item_next(FillItem *item)
@@ -327,7 +329,7 @@ static void fill_known(Client *c, const FillItem *item, const FillTarget *of, Bl
         block_sums(c, item->region_len, of->seed, item->offset, item->data, item->len, sums);
     client_lock(c);
     Region *r = client_region(c, of->rd);
-    if (r && r->active && region_address_equal(&r->address, &of->address)) {
+    if (r && r->active && region_address_equal(&r->memory.address, &of->address)) {
         checks_want(c, r);
         checks_read(r, sums, of->counter);
     }
@@ -341,12 +343,12 @@ bool client_fill_put(Client *c, FillItem *item)
     fill_known(c, item, &item->then, &sums, &item->to);
     client_lock(c);
     const Region *r = client_region(c, item->to.rd);
-    bool taken = c->fill_bytes + item->cap <= c->config.fill_queue_bytes &&
+    bool taken = c->fills.bytes + item->cap <= c->config.fill_queue_bytes &&
                  !(r && share_has_changed(r)); /* others have filled what the file held before */
     if (taken) {
-        list_push_back(&c->fills, &item->link);
-        c->fill_bytes += item->cap;
-        c->fills_put++;
+        list_push_back(&c->fills.all, &item->link);
+        c->fills.bytes += item->cap;
+        c->fills.put++;
         c->stats.fills_offered++;
     } else {
         c->stats.fills_dropped++;
@@ -361,9 +363,9 @@ bool client_fill_put(Client *c, FillItem *item)
 
 bool client_fill_gone(Client *c, const FillItem *item)
 {
-    c->fill_bytes -= item->cap;
-    c->fills_over++;
-    return c->fill_waiters > 0;
+    c->fills.bytes -= item->cap;
+    c->fills.over++;
+    return c->fills.waiters > 0;
 }
 
 void client_fill_read(Client *c, FillItem *item, size_t count)
@@ -387,8 +389,8 @@ void client_stats(Client *c, ClientStats *ret)
 {
     client_lock(c);
     *ret = c->stats;
-    ret->regions = c->count;
-    ret->active = c->claimed;
+    ret->regions = c->regions.count;
+    ret->active = c->regions.claimed;
     ret->requests = numbers_last(&c->ids);
     client_unlock(c);
 }
@@ -415,18 +417,18 @@ bool client_figures(Client *c, ProgramFigures *ret)
 
 static uint64_t filled_bytes(const Region *r)
 {
-    return min_u64(r->blocks.filled_count * WIRE_BLOCK_SIZE, r->len);
+    return min_u64(r->memory.blocks.filled_count * WIRE_BLOCK_SIZE, r->len);
 }
 
 static void info_add(ClientRegionInfo *i, const Region *r)
 {
-    i->hits += r->hits;
-    i->misses += r->misses;
-    i->written += r->written_bytes;
+    i->hits += r->counts.hits;
+    i->misses += r->counts.misses;
+    i->written += r->counts.written_bytes;
     if (r->active && !i->active) {
-        i->host = r->host;
+        i->host = r->memory.host;
         i->named = client_region_named(r);
-        i->address = r->address;
+        i->address = r->memory.address;
         i->active = true;
     }
     i->reused |= r->reused;
@@ -468,7 +470,7 @@ static void held_add(const Region *r, uint64_t at, uint64_t *map)
 {
     uint64_t blocks = blocks_in(r->len);
     for (uint64_t b = 0; r->active && r->reused && b < blocks; b++)
-        if (!r->blocks.checks || r->blocks.checks[b].sum != 0)
+        if (!r->memory.blocks.checks || r->memory.blocks.checks[b].sum != 0)
             map[(at + b) / 64] |= (uint64_t)1 << (at + b) % 64;
 }
 
@@ -555,12 +557,12 @@ bool client_check(Client *c)
     size_t fill_bytes = 0;
     bool good = true;
     client_lock(c);
-    LIST_FOREACH(node, &c->regions) {
+    LIST_FOREACH(node, &c->regions.all) {
         Region *r = CONTAINER_OF(node, Region, link);
         count++;
         good &= client_region(c, r->rd) == r;
         good &= !r->active || r->claimed != r->sharing.guest;
-        good &= numbers_have(&r->numbers, 0);
+        good &= numbers_have(&r->memory.numbers, 0);
         good &= r->stripe.parent || units_good(r);
         good &= !r->stripe.of || !r->active;
         if (r->claimed) {
@@ -568,10 +570,11 @@ bool client_check(Client *c)
             digest ^= region_claim(r);
         }
     }
-    LIST_FOREACH(node, &c->fills)
+    LIST_FOREACH(node, &c->fills.all)
         fill_bytes += CONTAINER_OF(node, FillItem, link)->cap;
-    good &= count == c->count && claimed == c->claimed && digest == c->digest;
-    good &= fill_bytes <= c->fill_bytes; /* one may be on its way */
+    good &=
+        count == c->regions.count && claimed == c->regions.claimed && digest == c->regions.digest;
+    good &= fill_bytes <= c->fills.bytes; /* one may be on its way */
     client_unlock(c);
     return good;
 }

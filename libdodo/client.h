@@ -35,48 +35,73 @@ typedef struct Account {
     uint64_t remote_ns, file_ns, file_bytes;
 } Account;
 
+/* What is known of the manager. */
+typedef struct ManagerSeen {
+    Finder finder;        /* of its addresses */
+    Fence fence;          /* of managers */
+    bool late;            /* it left an OPEN unanswered, and was not heard since */
+    bool silent;          /* ... any request for as long as one may take, or a close */
+    uint64_t patience_ns; /* of a close, as the process ends; 0: as of any request */
+    uint64_t refraction_until_ns;
+    uint64_t refraction_ns; /* of the failures so far; 0: none since the last success */
+} ManagerSeen;
+
+/* The process's regions. */
+typedef struct RegionTable {
+    Region **of; /* by index; NULL: free */
+    uint16_t *generations;
+    unsigned size, free_hint;
+    unsigned count;
+    ListNode all;
+    ListNode idle;   /* to be established again */
+    uint64_t digest; /* over the claimed ones */
+    uint32_t claimed;
+} RegionTable;
+
+/* Regions that have two copies (copies.c, heal.c). */
+typedef struct Copies {
+    ListNode all;       /* active ones that have a twin */
+    ListNode lone;      /* to be established again, the other copy of which is active */
+    ListNode uneven;    /* to be healed from the other copy */
+    uint64_t uneven_ns; /* none of them is due before */
+    uint64_t look_ns;   /* none of the copies that nobody reads is looked at before */
+    uint64_t refraction_until_ns, refraction_ns; /* of second copies, which nobody lacks */
+    HealBeside beside;
+} Copies;
+
+/* A host that did not answer of late: new regions go elsewhere. */
+typedef struct LostHost {
+    uint64_t epoch, until_ns;
+    unsigned logged; /* bit per enum HostFault */
+} LostHost;
+typedef struct Faults {
+    LostHost lost[OPEN_AVOID_MAX];
+    unsigned lost_next;
+    OpReport reports[REPORTS_MAX];
+    unsigned reports_count;
+} Faults;
+
+/* What is to be copied to hosts behind the program (call_fill.c). */
+typedef struct Fills {
+    ListNode all;
+    size_t bytes;
+    uint64_t put, over; /* ever; over in their order */
+    unsigned waiters;   /* calls that wait for theirs to be over */
+} Fills;
+
 struct Client {
     ClientConfig config;
     Env env;
     ClientHooks hooks;
     /* all below under the lock */
-    Finder manager; /* of its addresses */
-    Fence fence;    /* of managers */
-    Region **table; /* by index; NULL: free */
-    uint16_t *generations;
-    unsigned table_size, free_hint;
-    unsigned count;
-    ListNode regions;
-    ListNode idle;      /* of Region: to be established again, */
-    ListNode lone;      /* ... the other copy of which is active */
-    ListNode uneven;    /* of Region: to be healed from its other copy */
-    uint64_t uneven_ns; /* none of them is due before */
-    ListNode copies;    /* of Region: active ones that have a twin */
-    uint64_t digest;    /* over the claimed regions */
-    uint32_t claimed;
+    ManagerSeen manager;
+    RegionTable regions;
+    Copies copies;
     Numbers ids;
-    /* None of the copies that nobody reads is looked at before. */
-    uint64_t look_ns;
-    uint64_t refraction_until_ns;
-    uint64_t refraction_ns; /* of the failures so far; 0: none since the last success */
-    uint64_t copies_until_ns, copies_ns; /* the same for second copies, which nobody lacks */
-    bool manager_late;                   /* it left an OPEN unanswered, and was not heard since */
-    bool manager_silent;  /* ... any request for as long as one may take, or a close */
-    uint64_t patience_ns; /* of a close, as the process ends; 0: as of any request */
-    struct {
-        uint64_t epoch, until_ns;
-        unsigned logged;    /* bit per enum HostFault */
-    } lost[OPEN_AVOID_MAX]; /* hosts that did not answer of late: new regions go elsewhere */
-    unsigned lost_next;
-    OpReport reports[REPORTS_MAX];
-    unsigned reports_count;
-    ListNode fills;
-    size_t fill_bytes;
-    uint64_t fills_put, fills_over; /* ever; over in their order */
-    unsigned fill_waiters;          /* calls that wait for theirs to be over */
+    Faults faults;
+    Fills fills;
     PrefetchList prefetch;
     Moves moves;
-    HealBeside beside;
     Story story;
     bool alive_due; /* something for cmd to know before the next keep-alive */
     ClientStats stats;

@@ -41,14 +41,14 @@ bool moves_drained(const Client *c, uint64_t epoch)
 bool move_wants(const Client *c, const Region *r)
 {
     const Region *from = mirror_other(r);
-    return from && moves_drained(c, from->address.epoch);
+    return from && moves_drained(c, from->memory.address.epoch);
 }
 
 /* ---- what is filled ------------------------------------------------------------------------- */
 
 bool region_has_filled(const Region *r, uint64_t block)
 {
-    return r->blocks.filled && (r->blocks.filled[block / 64] >> block % 64 & 1);
+    return r->memory.blocks.filled && (r->memory.blocks.filled[block / 64] >> block % 64 & 1);
 }
 
 void mirror_uneven(Client *c, Region *r)
@@ -61,17 +61,17 @@ void mirror_uneven(Client *c, Region *r)
     }
     r->mirror.again = false;
     r->mirror.heal_at = r->mirror.heal_ns = 0;
-    list_push_back(&c->uneven, &r->mirror.uneven);
-    c->uneven_ns = 0;
+    list_push_back(&c->copies.uneven, &r->mirror.uneven);
+    c->copies.uneven_ns = 0;
     c->hooks.wake_background(c->hooks.ctx);
 }
 
 void region_saw_filled(Client *c, Region *r, uint64_t block, bool filled)
 {
-    if (!r->blocks.filled || region_has_filled(r, block) == filled)
+    if (!r->memory.blocks.filled || region_has_filled(r, block) == filled)
         return;
-    r->blocks.filled[block / 64] ^= (uint64_t)1 << block % 64;
-    r->blocks.filled_count += filled ? 1 : UINT64_MAX;
+    r->memory.blocks.filled[block / 64] ^= (uint64_t)1 << block % 64;
+    r->memory.blocks.filled_count += filled ? 1 : UINT64_MAX;
     c->account.held_blocks += filled ? 1 : UINT64_MAX;
     c->account.changed = true;
     Region *twin = mirror_other(r);
@@ -81,16 +81,16 @@ void region_saw_filled(Client *c, Region *r, uint64_t block, bool filled)
 
 void region_emptied(Client *c, Region *r)
 {
-    c->account.held_blocks -= r->blocks.filled_count;
+    c->account.held_blocks -= r->memory.blocks.filled_count;
     c->account.changed = true;
-    r->blocks.filled_count = 0;
+    r->memory.blocks.filled_count = 0;
 }
 
 void region_gave_up(Client *c, Region *r, uint64_t first, uint64_t last)
 {
     for (uint64_t b = first; b <= last; b++)
         region_saw_filled(c, r, b, false);
-    r->blocks.given_up = numbers_last(&r->numbers);
+    r->memory.blocks.given_up = numbers_last(&r->memory.numbers);
 }
 
 /* ---- which copy is read --------------------------------------------------------------------- */
@@ -143,17 +143,20 @@ uint64_t mirror_common(const Region *r)
 {
     const Region *twin = mirror_other(r);
     uint64_t n = 0, words = (block_of(r->len - 1) + 64) / 64;
-    if (!r->active || !twin || !r->blocks.filled || !twin->blocks.filled)
+    if (!r->active || !twin || !r->memory.blocks.filled || !twin->memory.blocks.filled)
         return 0;
     for (uint64_t i = 0; i < words; i++)
-        n += (uint64_t)__builtin_popcountll(r->blocks.filled[i] & twin->blocks.filled[i]);
+        n += (uint64_t)__builtin_popcountll(r->memory.blocks.filled[i] &
+                                            twin->memory.blocks.filled[i]);
     return n;
 }
 
 Region *mirror_fuller(Region *r)
 {
     Region *twin = mirror_other(r);
-    return twin && (!r->active || twin->blocks.filled_count > r->blocks.filled_count) ? twin : r;
+    return twin && (!r->active || twin->memory.blocks.filled_count > r->memory.blocks.filled_count)
+               ? twin
+               : r;
 }
 
 void mirror_asked(Region *r, uint64_t now_ns)
@@ -177,7 +180,8 @@ bool mirror_holds(const Region *r, uint64_t first, uint64_t last)
     if (!r->active)
         return false;
     for (uint64_t b = first; b <= last; b++)
-        if (!region_has_filled(r, b) || (r->blocks.checks && r->blocks.checks[b].sum == 0))
+        if (!region_has_filled(r, b) ||
+            (r->memory.blocks.checks && r->memory.blocks.checks[b].sum == 0))
             return false;
     return true;
 }
@@ -185,7 +189,7 @@ bool mirror_holds(const Region *r, uint64_t first, uint64_t last)
 bool mirror_together(const Region *r, uint64_t epoch)
 {
     const Region *twin = mirror_other(r);
-    return RULE(MIRROR_APART) && twin && twin->address.epoch == epoch;
+    return RULE(MIRROR_APART) && twin && twin->memory.address.epoch == epoch;
 }
 
 /* ---- when it was heard ---------------------------------------------------------------------- */
@@ -197,7 +201,7 @@ void mirror_heard(Client *c, Region *r, uint64_t now_ns)
     r->mirror.heard_ns = now_ns;
     list_remove(&r->mirror.heard);
     if (!r->mirror.twin->mirror.spare)
-        list_push_back(&c->copies, &r->mirror.heard);
+        list_push_back(&c->copies.all, &r->mirror.heard);
 }
 
 uint64_t mirror_patience_ns(const Client *c, const Region *r)
@@ -212,6 +216,6 @@ void mirror_silent(Client *c, Region *r)
         return;
     r->mirror.heard_ns = 0;
     list_remove(&r->mirror.heard);
-    list_push_front(&c->copies, &r->mirror.heard);
+    list_push_front(&c->copies.all, &r->mirror.heard);
     c->hooks.wake_background(c->hooks.ctx);
 }

@@ -37,8 +37,8 @@ void mirror_refused(Client *c, Region *r, uint64_t now_ns)
     uint64_t wait = time_add(r->mirror.heal_wait_ns, r->mirror.heal_wait_ns);
     r->mirror.heal_wait_ns = min_u64(max_u64(wait, HEAL_DELAY_NS), HEAL_WAIT_MAX_NS);
     mirror_uneven(c, r);
-    r->mirror.heal_ns = max_u64(time_add(now_ns, r->mirror.heal_wait_ns), r->blocks.rest_ns);
-    c->uneven_ns = min_u64(c->uneven_ns, r->mirror.heal_ns);
+    r->mirror.heal_ns = max_u64(time_add(now_ns, r->mirror.heal_wait_ns), r->memory.blocks.rest_ns);
+    c->copies.uneven_ns = min_u64(c->copies.uneven_ns, r->mirror.heal_ns);
 }
 
 void mirror_rests(Client *c, Region *r)
@@ -46,22 +46,22 @@ void mirror_rests(Client *c, Region *r)
     if (!mirror_other(r))
         return;
     mirror_uneven(c, r);
-    r->mirror.heal_ns = max_u64(r->mirror.heal_ns, r->blocks.rest_ns);
+    r->mirror.heal_ns = max_u64(r->mirror.heal_ns, r->memory.blocks.rest_ns);
 }
 
 /* Other fills go first, and there are two pieces at most: one that is read, one on its way. */
 static bool heal_may(const Client *c)
 {
     size_t piece = sizeof(FillItem) + FILL_RUN_BLOCKS * WIRE_BLOCK_SIZE;
-    return list_empty(&c->fills) &&
-           (c->fill_bytes == 0 || c->fill_bytes + piece <= c->config.fill_queue_bytes);
+    return list_empty(&c->fills.all) &&
+           (c->fills.bytes == 0 || c->fills.bytes + piece <= c->config.fill_queue_bytes);
 }
 
 uint64_t heal_due(Client *c)
 {
-    if (!heal_may(c) || list_empty(&c->uneven))
+    if (!heal_may(c) || list_empty(&c->copies.uneven))
         return TIME_NEVER;
-    return moves_pace(c, c->uneven_ns);
+    return moves_pace(c, c->copies.uneven_ns);
 }
 
 static uint64_t heal_due_ns(Region *r, uint64_t now_ns)
@@ -106,8 +106,8 @@ static FillItem *heal_item(const Client *c, const Region *to, uint64_t first, ui
 
 void heal_beside(Client *c, uint64_t bytes)
 {
-    c->beside.calls++;
-    c->beside.bytes += bytes;
+    c->copies.beside.calls++;
+    c->copies.beside.bytes += bytes;
 }
 
 /* At once, at most. A call of the program that comes while a piece is under way waits until the
@@ -115,7 +115,7 @@ void heal_beside(Client *c, uint64_t bytes)
  * the host has given up what is asked for, so that nothing comes: that is in large parts. */
 static uint64_t heal_blocks_max(const Client *c)
 {
-    const HealBeside *b = &c->beside;
+    const HealBeside *b = &c->copies.beside;
     uint64_t room = sub_u64(c->config.fill_queue_bytes, sizeof(FillItem)) / WIRE_BLOCK_SIZE;
     uint64_t most = b->calls > 0 && !b->gone ? blocks_in(HEAL_PIECE_CALLS * (b->bytes / b->calls))
                                              : 2 * b->piece_blocks;
@@ -127,7 +127,8 @@ static uint64_t heal_find(const Region *from, const Region *to, uint64_t at, uin
 {
     while (at < stop && !heal_wanted(from, to, at)) {
         uint64_t word = at / 64;
-        bool none = at % 64 == 0 && !(from->blocks.filled[word] & ~to->blocks.filled[word]);
+        bool none =
+            at % 64 == 0 && !(from->memory.blocks.filled[word] & ~to->memory.blocks.filled[word]);
         at += none ? 64 : 1;
     }
     return min_u64(at, stop);
@@ -138,8 +139,8 @@ static FillItem *heal_next(const Client *c, Region *to, uint64_t now_ns)
 {
     const Region *from = mirror_other(to);
     uint64_t most = heal_blocks_max(c);
-    if (!to->active || !from || region_top(to)->closing || !to->blocks.filled ||
-        !from->blocks.filled || most == 0) {
+    if (!to->active || !from || region_top(to)->closing || !to->memory.blocks.filled ||
+        !from->memory.blocks.filled || most == 0) {
         list_remove(&to->mirror.uneven);
         return NULL;
     }
@@ -164,9 +165,9 @@ static FillItem *heal_next(const Client *c, Region *to, uint64_t now_ns)
 static Region *heal_find_due(Client *c, uint64_t now_ns)
 {
     uint64_t next_ns = TIME_NEVER;
-    if (now_ns < c->uneven_ns)
+    if (now_ns < c->copies.uneven_ns)
         return NULL;
-    LIST_FOREACH(node, &c->uneven) {
+    LIST_FOREACH(node, &c->copies.uneven) {
         Region *r = CONTAINER_OF(node, Region, mirror.uneven);
         uint64_t due_ns = heal_due_ns(r, now_ns);
         if (due_ns <= now_ns) {
@@ -175,7 +176,7 @@ static Region *heal_find_due(Client *c, uint64_t now_ns)
         }
         next_ns = min_u64(next_ns, due_ns);
     }
-    c->uneven_ns = next_ns;
+    c->copies.uneven_ns = next_ns;
     return NULL;
 }
 
@@ -187,7 +188,7 @@ bool heal_start(Client *c, uint64_t now_ns, FillTarget *ret_from, FillItem **ret
     if (to && heal_may(c) && moves_pace(c, now_ns) <= now_ns)
         *ret_item = heal_next(c, to, now_ns);
     if (*ret_item) {
-        c->beside = (HealBeside){.piece_blocks = heal_blocks_max(c)};
+        c->copies.beside = (HealBeside){.piece_blocks = heal_blocks_max(c)};
         *ret_from = fill_target(to->mirror.twin);
         c->stats.heals++;
     }
@@ -246,7 +247,7 @@ static size_t heal_run(Client *c, CallState *st, size_t *ret_first, bool *bad)
     Region *from = client_region(c, st->rd), *to = client_region(c, item->to.rd);
     size_t blocks = blocks_in(item->len), end = blocks, again = blocks;
     *ret_first = blocks;
-    if (!from || !from->active || !region_address_equal(&from->address, &st->run.address))
+    if (!from || !from->active || !region_address_equal(&from->memory.address, &st->run.address))
         return blocks;
     for (size_t i = 0; i < blocks; i++) {
         enum HealBlock block = heal_block(c, st, from, i, bad);
@@ -257,10 +258,10 @@ static size_t heal_run(Client *c, CallState *st, size_t *ret_first, bool *bad)
         if (block == HEAL_MISSING && again == blocks)
             again = i;
     }
-    c->beside.gone = all_gone(st, blocks);
+    c->copies.beside.gone = all_gone(st, blocks);
     again = min_u64(again, end);
     if (!RULE(HEAL_COUNTER) && to)
-        st->read.fill->to.counter = numbers_last(&to->numbers);
+        st->read.fill->to.counter = numbers_last(&to->memory.numbers);
     if (to && again < blocks)
         to->mirror.heal_at = min_u64(to->mirror.heal_at, block_of(item->offset) + again);
     return end;

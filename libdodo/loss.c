@@ -23,8 +23,8 @@ static bool region_drop(Client *c, int rd, const RegionAddress *address, enum Lo
     StoryLoss story = {.loss = loss};
     client_lock(c);
     Region *r = client_region(c, rd);
-    bool lost =
-        r && r->active && region_address_equal(&r->address, address) && !is_given_back(r, loss);
+    bool lost = r && r->active && region_address_equal(&r->memory.address, address) &&
+                !is_given_back(r, loss);
     bool left = lost && r->sharing.guest && loss == LOSS_DROPPED;
     if (left) { /* the process that had opened it has closed it */
         client_region_retire(c, r, now_ns);
@@ -50,29 +50,29 @@ void client_region_lost(Client *c, int rd, const RegionAddress *address, enum Lo
 }
 
 /* The manager may reach a host that we cannot (a one-way cut, a firewall): the next OPENs name
- * that host, for a refraction period. Its place in Client.lost. */
+ * that host, for a refraction period. Its place in Client.faults.lost. */
 static unsigned client_avoid(Client *c, uint64_t epoch, uint64_t now_ns)
 {
-    unsigned at = c->lost_next;
+    unsigned at = c->faults.lost_next;
     for (unsigned i = 0; i < OPEN_AVOID_MAX; i++)
-        if (c->lost[i].epoch == epoch)
+        if (c->faults.lost[i].epoch == epoch)
             at = i;
-    if (at == c->lost_next)
-        c->lost_next = (c->lost_next + 1) % OPEN_AVOID_MAX;
-    if (c->lost[at].epoch != epoch || now_ns >= c->lost[at].until_ns)
-        c->lost[at].logged = 0;
-    c->lost[at].epoch = epoch;
-    c->lost[at].until_ns = time_add(now_ns, c->config.refraction_ns);
+    if (at == c->faults.lost_next)
+        c->faults.lost_next = (c->faults.lost_next + 1) % OPEN_AVOID_MAX;
+    if (c->faults.lost[at].epoch != epoch || now_ns >= c->faults.lost[at].until_ns)
+        c->faults.lost[at].logged = 0;
+    c->faults.lost[at].epoch = epoch;
+    c->faults.lost[at].until_ns = time_add(now_ns, c->config.refraction_ns);
     return at;
 }
 
 void client_report(Client *c, uint64_t epoch, uint8_t fault)
 {
-    for (unsigned i = 0; i < c->reports_count; i++)
-        if (c->reports[i].epoch == epoch)
+    for (unsigned i = 0; i < c->faults.reports_count; i++)
+        if (c->faults.reports[i].epoch == epoch)
             return;
-    if (c->reports_count < REPORTS_MAX)
-        c->reports[c->reports_count++] = (OpReport){.epoch = epoch, .fault = fault};
+    if (c->faults.reports_count < REPORTS_MAX)
+        c->faults.reports[c->faults.reports_count++] = (OpReport){.epoch = epoch, .fault = fault};
 }
 
 /* The first line of a host's fault in a refraction period; those of its regions follow. */
@@ -86,10 +86,10 @@ static void region_blame(Client *c, int rd, const RegionAddress *address, uint8_
     client_report(c, address->epoch, fault);
     c->stats.corrupt += corrupt;
     const Region *r = client_region(c, rd);
-    bool news =
-        r && region_address_equal(&r->address, address) && !(c->lost[at].logged >> fault & 1);
+    bool news = r && region_address_equal(&r->memory.address, address) &&
+                !(c->faults.lost[at].logged >> fault & 1);
     Addr host = news ? client_region_named(r) : (Addr){0};
-    c->lost[at].logged |= (unsigned)news << fault;
+    c->faults.lost[at].logged |= (unsigned)news << fault;
     client_unlock(c);
     if (news)
         client_log(c, DODO_LOG_WARN, "%s host=%s %s", event, addr_format(&host, text, sizeof text),
@@ -117,9 +117,9 @@ void client_host_lost(Client *c, uint64_t epoch, enum Loss loss, uint64_t now_ns
     StoryLoss story = {.loss = loss};
     client_lock(c);
     (void)client_avoid(c, epoch, now_ns);
-    LIST_FOREACH(node, &c->regions) {
+    LIST_FOREACH(node, &c->regions.all) {
         Region *r = CONTAINER_OF(node, Region, link);
-        bool there = r->active && r->address.epoch == epoch;
+        bool there = r->active && r->memory.address.epoch == epoch;
         if (there && (story.regions == 0 || RULE(HOST_DEATH))) {
             client_region_deactivate(c, r, now_ns);
             story_loss_add(&story, r);

@@ -15,18 +15,18 @@ enum { LOOKS_MAX = 100 }; /* in the time between keep-alives */
 
 uint64_t mirror_look_due(const Client *c)
 {
-    if (!RULE(MIRROR_LOOK) || list_empty(&c->copies))
+    if (!RULE(MIRROR_LOOK) || list_empty(&c->copies.all))
         return TIME_NEVER;
-    const Region *r = CONTAINER_OF(c->copies.next, Region, mirror.heard);
+    const Region *r = CONTAINER_OF(c->copies.all.next, Region, mirror.heard);
     return r->mirror.heard_ns
-               ? max_u64(time_add(r->mirror.heard_ns, c->config.alive_ns), c->look_ns)
+               ? max_u64(time_add(r->mirror.heard_ns, c->config.alive_ns), c->copies.look_ns)
                : 0;
 }
 
 bool mirror_look_start(Client *c, uint64_t now_ns, FillTarget *ret, size_t *ret_len)
 {
     client_lock(c);
-    Region *r = CONTAINER_OF(c->copies.next, Region, mirror.heard);
+    Region *r = CONTAINER_OF(c->copies.all.next, Region, mirror.heard);
     bool due = mirror_look_due(c) <= now_ns;
     if (due && (!r->active || r->mirror.twin->mirror.spare)) { /* it is being closed, or alone */
         list_remove(&r->mirror.heard);
@@ -36,7 +36,7 @@ bool mirror_look_start(Client *c, uint64_t now_ns, FillTarget *ret, size_t *ret_
         *ret = fill_target(r);
         *ret_len = min_u64(r->len, WIRE_BLOCK_SIZE);
         mirror_heard(c, r, now_ns); /* or it will be lost */
-        c->look_ns = time_add(now_ns, c->config.alive_ns / LOOKS_MAX);
+        c->copies.look_ns = time_add(now_ns, c->config.alive_ns / LOOKS_MAX);
     }
     client_unlock(c);
     return due;
@@ -66,7 +66,7 @@ static void look_step(Call *call, uint64_t now_ns)
         return;
     client_lock(c);
     Region *r = result == RUN_DONE ? client_region(c, st->rd) : NULL;
-    if (r && r->active && region_address_equal(&r->address, &st->run.address))
+    if (r && r->active && region_address_equal(&r->memory.address, &st->run.address))
         mirror_answered(c, r, true, st->read.asked_ns, now_ns);
     client_unlock(c);
     call_finish(call, 0, 0, NULL);

@@ -16,9 +16,9 @@ void misses_count(Call *call, uint64_t bytes, bool instead)
     Client *c = call->channel->client;
     call->state->read.missed += bytes;
     client_lock(c);
-    call->region->misses += bytes;
+    call->region->counts.misses += bytes;
     if (instead)
-        call->region->hits -= bytes;
+        call->region->counts.hits -= bytes;
     client_unlock(c);
 }
 
@@ -43,7 +43,7 @@ static FillItem *fill_prepare(Call *call, uint64_t start, uint64_t end)
     bool beside =
         RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, block_of(start), block_of(end - 1));
     bool wanted = !beside && r->active &&
-                  region_address_equal(&r->address, &call->state->run.address) &&
+                  region_address_equal(&r->memory.address, &call->state->run.address) &&
                   fill_item_init(c, r, item, start, end);
     client_unlock(c);
     if (wanted)

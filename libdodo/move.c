@@ -42,7 +42,7 @@ enum { PERIODS_HELD = 4 };
 static bool to_be_moved(const Client *c, Region *r)
 {
     return r->active && !r->sharing.guest && !region_top(r)->closing &&
-           moves_drained(c, r->address.epoch);
+           moves_drained(c, r->memory.address.epoch);
 }
 
 /* What was copied at the old rate is waited for as the new one has it. */
@@ -69,9 +69,9 @@ static void told(Client *c, const OpMovesReply *reply, uint64_t now_ns)
     if (!same) /* there may be room again */
         m->rest_ns = m->rest_until_ns = 0;
     m->until_ns = time_add(now_ns, PERIODS_HELD * c->config.alive_ns);
-    if (!same || m->at >= c->table_size) /* there may be new ones, of dodo drain */
+    if (!same || m->at >= c->regions.size) /* there may be new ones, of dodo drain */
         m->at = 0;
-    if (!same || m->count_at >= c->table_size)
+    if (!same || m->count_at >= c->regions.size)
         m->count_at = m->counted = 0;
 }
 
@@ -141,7 +141,7 @@ static bool twin_make(Client *c, Region *r)
 /* Is it worth having? What cannot be checked is not read from there. */
 static bool is_useful(const Region *r, uint64_t block)
 {
-    return r->carried || !r->blocks.checks || r->blocks.checks[block].sum != 0;
+    return r->carried || !r->memory.blocks.checks || r->memory.blocks.checks[block].sum != 0;
 }
 
 /* Blocks that an earlier opening left there, or other processes have filled, were not seen filled
@@ -169,11 +169,11 @@ static bool covered(const Region *r, const Region *other)
 {
     if (!RULE(MOVE_WHOLE))
         return true;
-    if (!r->blocks.filled || !other->blocks.filled)
+    if (!r->memory.blocks.filled || !other->memory.blocks.filled)
         return true; /* there was no memory to know what they have */
     uint64_t words = block_of(r->len - 1) / 64 + 1;
     for (uint64_t i = 0; i < words; i++)
-        for (uint64_t lacks = r->blocks.filled[i] & ~other->blocks.filled[i]; lacks;
+        for (uint64_t lacks = r->memory.blocks.filled[i] & ~other->memory.blocks.filled[i]; lacks;
              lacks &= lacks - 1)
             if (is_useful(r, i * 64 + (uint64_t)__builtin_ctzll(lacks)))
                 return false;
@@ -186,7 +186,7 @@ static bool give_up(Client *c, Region *r, uint64_t now_ns)
     Moves *m = &c->moves;
     if (m->done_count == MOVES_DONE_MAX)
         return false;
-    m->done[m->done_count++] = r->address;
+    m->done[m->done_count++] = r->memory.address;
     client_region_retire(c, r, now_ns);
     return true;
 }
@@ -200,7 +200,7 @@ static bool move_undo(Client *c, Region *r, uint64_t now_ns)
     if (twin->active)
         return give_up(c, twin, now_ns);
     twin->mirror.spare = true;
-    list_remove(&twin->idle);
+    list_remove(&twin->reopen.link);
     return true;
 }
 
@@ -213,7 +213,7 @@ static void move_on(Client *c, Region *r, uint64_t now_ns)
     } else if (!twin->active) {
         if (twin->mirror.spare) {
             twin->mirror.spare = false;
-            twin->reopen_ns = now_ns;
+            twin->reopen.at_ns = now_ns;
             client_region_file(c, twin); /* behind those that were found before it */
         }
     } else if (!covered(r, twin)) {
@@ -238,7 +238,7 @@ static unsigned under_way(const Client *c)
 static uint64_t left_blocks(const Region *r)
 {
     const Region *twin = mirror_other(r);
-    return sub_u64(r->blocks.filled_count, twin ? twin->blocks.filled_count : 0);
+    return sub_u64(r->memory.blocks.filled_count, twin ? twin->memory.blocks.filled_count : 0);
 }
 
 /* Looks on through the table for regions to move, while few are under way. One that found no room
@@ -246,9 +246,9 @@ static uint64_t left_blocks(const Region *r)
 static void look(Client *c)
 {
     Moves *m = &c->moves;
-    unsigned stop = (unsigned)min_u64((uint64_t)m->at + LOOK_REGIONS, c->table_size);
+    unsigned stop = (unsigned)min_u64((uint64_t)m->at + LOOK_REGIONS, c->regions.size);
     for (unsigned count = under_way(c); count < MOVES_AT_ONCE && m->at < stop; m->at++) {
-        Region *r = c->table[m->at];
+        Region *r = c->regions.of[m->at];
         if (!r || !to_be_moved(c, r) || !list_empty(&r->mirror.moving))
             continue;
         move_begin(c, r);
@@ -260,23 +260,23 @@ static void look(Client *c)
 static void count(Client *c)
 {
     Moves *m = &c->moves;
-    unsigned stop = (unsigned)min_u64((uint64_t)m->count_at + LOOK_REGIONS, c->table_size);
+    unsigned stop = (unsigned)min_u64((uint64_t)m->count_at + LOOK_REGIONS, c->regions.size);
     if (m->count_at == stop)
         return;
     for (; m->count_at < stop; m->count_at++) {
-        Region *r = c->table[m->count_at];
+        Region *r = c->regions.of[m->count_at];
         if (r && to_be_moved(c, r))
             m->counted += left_blocks(r);
     }
-    if (stop == c->table_size)
+    if (stop == c->regions.size)
         m->left_blocks = m->counted;
 }
 
 static bool looking(const Client *c)
 {
     const Moves *m = &c->moves;
-    return m->hosts_count > 0 &&
-           (m->count_at < c->table_size || (m->at < c->table_size && under_way(c) < MOVES_AT_ONCE));
+    return m->hosts_count > 0 && (m->count_at < c->regions.size ||
+                                  (m->at < c->regions.size && under_way(c) < MOVES_AT_ONCE));
 }
 
 bool move_target(const Client *c, const Region *r)
@@ -295,7 +295,7 @@ void move_answered(Client *c, Region *r, bool got)
     if (!move_target(c, r))
         return; /* it is asked for again, as any lost copy */
     r->mirror.spare = true;
-    list_remove(&r->idle);
+    list_remove(&r->reopen.link);
 }
 
 /* ---- the rate ------------------------------------------------------------------------------- */
@@ -310,7 +310,7 @@ void moves_copied(Client *c, const Region *to, uint64_t bytes, uint64_t asked_ns
 {
     Moves *m = &c->moves;
     const Region *from = mirror_other(to);
-    if (!from || !moves_drained(c, from->address.epoch))
+    if (!from || !moves_drained(c, from->memory.address.epoch))
         return;
     m->copied_bytes += bytes;
     if (m->rate > 0)

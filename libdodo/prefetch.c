@@ -115,8 +115,8 @@ static unsigned range_due(Client *c)
 bool prefetch_due(Client *c)
 {
     size_t piece = sizeof(FillItem) + FILL_RUN_BLOCKS * WIRE_BLOCK_SIZE;
-    return c->prefetch.count > 0 && list_empty(&c->fills) &&
-           (c->fill_bytes == 0 || c->fill_bytes + piece <= c->config.fill_queue_bytes) &&
+    return c->prefetch.count > 0 && list_empty(&c->fills.all) &&
+           (c->fills.bytes == 0 || c->fills.bytes + piece <= c->config.fill_queue_bytes) &&
            range_due(c) < PREFETCH_RANGES_MAX;
 }
 
@@ -137,7 +137,7 @@ bool region_leave(Client *c, Region *top)
 /* An earlier opening, or another process, has filled it, as far as is known. */
 static bool block_left(const Region *r, uint64_t block)
 {
-    return r->reused && r->blocks.checks && checks_known(r, block, block);
+    return r->reused && r->memory.blocks.checks && checks_known(r, block, block);
 }
 
 static bool block_wanted(const Region *r, uint64_t block)

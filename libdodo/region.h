@@ -56,13 +56,34 @@ typedef struct Mirror {
     unsigned reads;       /* of the program, that wait for it */
     uint64_t answered_ns; /* when it last gave one to a read */
     uint64_t heard_ns;    /* ... or to anything else */
-    ListNode heard;       /* in Client.copies, by that time */
-    ListNode uneven;      /* in Client.uneven: it lacks blocks that the other one has */
+    ListNode heard;       /* in Client.copies.all, by that time */
+    ListNode uneven;      /* in Client.copies.uneven: it lacks blocks that the other one has */
     bool again;           /* ... also some before heal_at */
     uint64_t heal_at;     /* the next block that is looked at */
     uint64_t heal_ns;     /* not before; 0: to be set */
     uint64_t heal_wait_ns;
 } Mirror;
+
+/* Where its memory is, and what is there. */
+typedef struct RegionMemory {
+    Addr host;
+    uint16_t control_port; /* of @host, by which people know it */
+    RegionAddress address;
+    Numbers numbers; /* of the writes to this address */
+    RegionBlocks blocks;
+} RegionMemory;
+
+/* Of the program's calls. */
+typedef struct RegionCounts {
+    uint64_t hits, misses, written_bytes;
+} RegionCounts;
+
+/* How it comes to memory (again). */
+typedef struct RegionReopen {
+    uint64_t at_ns;    /* FALLBACK or a member, and inactive: try again then */
+    uint64_t asked_id; /* of the request for memory that mopen left to the background; 0: none */
+    ListNode link;     /* in Client.regions.idle, .copies.lone or .moves.wanting, by that time */
+} RegionReopen;
 
 typedef struct Region {
     int rd;
@@ -81,19 +102,13 @@ typedef struct Region {
     void *file;
     FileKey key;
     Stamp stamp; /* at the opening, before the first fill */
-    Addr host;
-    uint16_t control_port; /* of @host, by which people know it */
-    RegionAddress address;
-    Numbers numbers;     /* of the writes to this address */
-    ListNode writes;     /* under way: WriteRecord. A first copy has those of both */
-    RegionBlocks blocks; /* of this address */
-    Call *offers;        /* under way; one with members has those of theirs */
-    uint64_t hits, misses, written_bytes;
-    uint64_t inode;     /* of the file, for the log */
-    uint64_t reopen_ns; /* FALLBACK or a member, and inactive: try again then */
-    uint64_t asked_id;  /* of the request for memory that mopen left to the background; 0: none */
-    ListNode idle;      /* ... in Client.idle, .lone or .moves.wanting, by that time */
-    ListNode link;      /* in Client.regions, by age; its members come after it */
+    RegionMemory memory;
+    ListNode writes; /* under way: WriteRecord. A first copy has those of both */
+    Call *offers;    /* under way; one with members has those of theirs */
+    RegionCounts counts;
+    uint64_t inode; /* of the file, for the log */
+    RegionReopen reopen;
+    ListNode link; /* in Client.regions.all, by age; its members come after it */
     Stripes stripe;
     Mirror mirror;
     Sharing sharing;
@@ -116,7 +131,7 @@ void region_gave_up(Client *c, Region *r, uint64_t first, uint64_t last);
 /* Does an answer, to what was asked at @counter, tell that blocks are filled? */
 static inline bool region_answer_counts(const Region *r, uint64_t counter)
 {
-    return !RULE(GIVEN_UP) || counter >= r->blocks.given_up;
+    return !RULE(GIVEN_UP) || counter >= r->memory.blocks.given_up;
 }
 
 static inline bool region_address_equal(const RegionAddress *a, const RegionAddress *b)

@@ -25,10 +25,10 @@ static const CallOps reopen_ops = {.step = reopen_step};
 static Region *first_idle(ListNode *list)
 {
     LIST_FOREACH(node, list) {
-        Region *r = CONTAINER_OF(node, Region, idle);
+        Region *r = CONTAINER_OF(node, Region, reopen.link);
         if (region_wants_memory(r))
             return r;
-        list_remove(&r->idle); /* it is being closed, or its last member is lost: for good */
+        list_remove(&r->reopen.link); /* it is being closed, or its last member is lost: for good */
     }
     return NULL;
 }
@@ -40,18 +40,20 @@ Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns)
     const struct {
         ListNode *of;
         uint64_t until_ns;
-    } lists[] = {
-        {&c->idle, 0}, {&c->moves.wanting, c->moves.rest_until_ns}, {&c->lone, c->copies_until_ns}};
+    } lists[] = {{&c->regions.idle, 0},
+                 {&c->moves.wanting, c->moves.rest_until_ns},
+                 {&c->copies.lone, c->copies.refraction_until_ns}};
     *ret_next_ns = TIME_NEVER;
-    if (c->manager.count == 0 && !c->manager.named)
+    if (c->manager.finder.count == 0 && !c->manager.finder.named)
         return NULL;
     for (unsigned i = 0; i < sizeof lists / sizeof *lists; i++) {
         Region *r = first_idle(lists[i].of);
         if (!r)
             continue;
-        uint64_t at_ns = max_u64(max_u64(r->reopen_ns, lists[i].until_ns), c->refraction_until_ns);
-        if (r->asked_id)
-            at_ns = r->reopen_ns;
+        uint64_t at_ns =
+            max_u64(max_u64(r->reopen.at_ns, lists[i].until_ns), c->manager.refraction_until_ns);
+        if (r->reopen.asked_id)
+            at_ns = r->reopen.at_ns;
         *ret_next_ns = min_u64(*ret_next_ns, at_ns);
         if (at_ns <= now_ns)
             return r;
@@ -64,12 +66,12 @@ Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns)
 static uint64_t reopen_ask(Client *c, Region *r, CallOpen *open, uint64_t now_ns,
                            uint8_t body[WIRE_BODY_MAX], size_t *ret_len)
 {
-    uint64_t id = r->asked_id ? r->asked_id : numbers_take(&c->ids);
-    r->asked_id = 0;
+    uint64_t id = r->reopen.asked_id ? r->reopen.asked_id : numbers_take(&c->ids);
+    r->reopen.asked_id = 0;
     if (!id)
         return 0;
     const Region *twin = mirror_other(r);
-    open->apart = twin ? twin->address.epoch : 0;
+    open->apart = twin ? twin->memory.address.epoch : 0;
     open->fresh = move_target(c, r) && twin->retainable;
     /* A retained region only where it is proven that the file has not been written since. */
     uint32_t keep = region_shares(r) ? REGION_RETAIN
@@ -105,7 +107,7 @@ static uint64_t rejoin_go_on(Client *c, Region *r, CallOpen *open, bool *ret_bac
 {
     OpOpenReply place;
     uint64_t id = 0;
-    switch (share_turn(r->sharing.share, &r->address, &place)) {
+    switch (share_turn(r->sharing.share, &r->memory.address, &place)) {
     case SHARE_OPEN:
         id = reopen_ask(c, r, open, now_ns, body, ret_len);
         break;
@@ -294,9 +296,9 @@ static void reopen_end(Call *call, enum RunResult result, const OpOpenReply *rep
     }
     reopen_refract(c, got && !together, st->open.apart, moves, now_ns);
     if (result == RUN_TIMED_OUT) /* nor would it answer those */
-        LIST_FOREACH(node, &c->idle)
-            client_region_unask(c, CONTAINER_OF(node, Region, idle));
-    c->manager_late &= result != RUN_DONE && result != RUN_REFUSED;
+        LIST_FOREACH(node, &c->regions.idle)
+            client_region_unask(c, CONTAINER_OF(node, Region, reopen.link));
+    c->manager.late &= result != RUN_DONE && result != RUN_REFUSED;
     numbers_end(&c->ids, st->id);
     c->alive_due = true; /* what was not taken is not claimed, and so is freed */
     client_unlock(c);

@@ -15,7 +15,7 @@ enum { MANAGER_PINGS = 2 };
 static uint64_t next_hop(Client *c, uint64_t clock_ns)
 {
     client_lock(c);
-    const bool others = c->manager.named || c->manager.count > 1;
+    const bool others = c->manager.finder.named || c->manager.finder.count > 1;
     client_unlock(c);
     return others ? time_add(clock_ns, FINDER_HOP_NS) : TIME_NEVER;
 }

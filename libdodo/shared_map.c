@@ -70,8 +70,9 @@ void share_publish(Region *r)
 {
     if (!region_shares(r) || !r->sharing.share->opener || !r->active)
         return;
-    const OpOpenReply place = {
-        .host = r->host, .control_port = r->control_port, .address = r->address};
+    const OpOpenReply place = {.host = r->memory.host,
+                               .control_port = r->memory.control_port,
+                               .address = r->memory.address};
     place_set(r->sharing.share->map, &place);
 }
 
@@ -86,11 +87,11 @@ void share_withdraw(Region *r)
 static void checks_part(Region *r)
 {
     const BlockCheck *of = r->sharing.share->map->checks;
-    if (r->blocks.checks != of)
+    if (r->memory.blocks.checks != of)
         return;
-    r->blocks.checks = malloc(blocks_in(r->len) * sizeof *of);
-    if (r->blocks.checks)
-        memcpy(r->blocks.checks, of, blocks_in(r->len) * sizeof *of);
+    r->memory.blocks.checks = malloc(blocks_in(r->len) * sizeof *of);
+    if (r->memory.blocks.checks)
+        memcpy(r->memory.blocks.checks, of, blocks_in(r->len) * sizeof *of);
 }
 
 void share_leave(Region *r)

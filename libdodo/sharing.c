@@ -89,8 +89,8 @@ void share_hand_over(Region *from, Region *to)
     checks_end(to);
     to->sharing = from->sharing;
     from->sharing = (Sharing){0};
-    to->blocks.checks = to->sharing.share->map->checks;
-    to->blocks.seed = to->sharing.share->map->seed;
+    to->memory.blocks.checks = to->sharing.share->map->checks;
+    to->memory.blocks.seed = to->sharing.share->map->seed;
     share_publish(to);
 }
 

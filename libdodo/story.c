@@ -96,9 +96,9 @@ static void region_add(RegionStory *s, const Region *r)
 {
     s->active |= r->active;
     s->reused |= r->active && r->reused;
-    s->hits += r->hits;
-    s->misses += r->misses;
-    s->written += r->written_bytes;
+    s->hits += r->counts.hits;
+    s->misses += r->counts.misses;
+    s->written += r->counts.written_bytes;
     if (r->active)
         host_add(s, r);
 }

@@ -108,7 +108,7 @@ static void member_wants(Client *c, Region *r, uint64_t now_ns)
     if (r->active)
         return;
     if (r->sharing.waits)
-        client_region_soon(c, r, r->reopen_ns);
+        client_region_soon(c, r, r->reopen.at_ns);
     else
         client_region_ask(c, r, now_ns);
 }
@@ -152,7 +152,7 @@ static void stripe_open_begin(Call *call, const Region *stripe)
 static bool copy_may(Client *c, const Region *second, uint64_t now_ns)
 {
     client_lock(c);
-    bool may = mirror_other(second) && now_ns >= c->copies_until_ns;
+    bool may = mirror_other(second) && now_ns >= c->copies.refraction_until_ns;
     client_unlock(c);
     return may;
 }

@@ -48,9 +48,10 @@ void client_settle(Client *c, uint64_t id)
 Region *client_region(Client *c, int rd)
 {
     unsigned index = (unsigned)rd & (REGIONS_MAX - 1);
-    if (rd < 0 || index >= c->table_size || !c->table[index] || c->table[index]->rd != rd)
+    if (rd < 0 || index >= c->regions.size || !c->regions.of[index] ||
+        c->regions.of[index]->rd != rd)
         return NULL;
-    return c->table[index];
+    return c->regions.of[index];
 }
 
 Region *client_user_region(Client *c, int rd)
@@ -62,8 +63,8 @@ Region *client_user_region(Client *c, int rd)
 unsigned client_generation(const Client *c)
 {
     unsigned latest = 0, first = c->config.generation % RD_GENERATIONS;
-    for (unsigned i = 0; i < c->table_size; i++) {
-        unsigned given = (c->generations[i] + RD_GENERATIONS - first) % RD_GENERATIONS;
+    for (unsigned i = 0; i < c->regions.size; i++) {
+        unsigned given = (c->regions.generations[i] + RD_GENERATIONS - first) % RD_GENERATIONS;
         latest = given > latest ? given : latest;
     }
     return (first + latest) % RD_GENERATIONS;
@@ -74,17 +75,18 @@ int client_region_next(Client *c, int rd)
     int next = -1;
     client_lock(c);
     unsigned index = rd < 0 ? 0 : ((unsigned)rd & (REGIONS_MAX - 1)) + 1;
-    for (; index < c->table_size && next < 0; index++)
-        if (c->table[index] && !c->table[index]->closing && !c->table[index]->stripe.parent)
-            next = c->table[index]->rd;
+    for (; index < c->regions.size && next < 0; index++)
+        if (c->regions.of[index] && !c->regions.of[index]->closing &&
+            !c->regions.of[index]->stripe.parent)
+            next = c->regions.of[index]->rd;
     client_unlock(c);
     return next;
 }
 
 Addr client_region_named(const Region *r)
 {
-    Addr named = r->host;
-    named.port = r->control_port;
+    Addr named = r->memory.host;
+    named.port = r->memory.control_port;
     return named;
 }
 

@@ -109,7 +109,7 @@ static void read_begin(Cache *c, CacheCall *call, off_t offset, void *buf, size_
 {
     if (!transfer_begin(c, call, offset, buf, len))
         return;
-    call->began_ns = now_ns;
+    call->read.began_ns = now_ns;
     call->in_order = stream_note(c, call->region, call->start, call->end - call->start);
     read_run(c, call, now_ns);
 }
@@ -147,9 +147,9 @@ void cache_sync_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
 {
     cache_enter(c);
     if (call_begin(c, call, CALL_SYNC, rd)) {
-        call->epoch = c->epoch;
-        call->sync_failures = call->region->writeback.sync_failures;
-        call->write_failures = call->region->writeback.failures;
+        call->sync.epoch = c->epoch;
+        call->sync.sync_failures = call->region->writeback.sync_failures;
+        call->sync.write_failures = call->region->writeback.failures;
         sync_run(c, call, now_ns);
     }
     cache_unlock(c);
@@ -161,9 +161,9 @@ void cache_retain_start(CacheCall *call, Cache *c, int rd, uint64_t patience_ns,
     c->remotes.retain_patience_ns = patience_ns;
     Region *r = call_begin(c, call, CALL_RETAIN, rd);
     if (r) {
-        call->epoch = c->epoch;
-        call->sync_failures = r->writeback.sync_failures;
-        call->write_failures = r->writeback.failures;
+        call->sync.epoch = c->epoch;
+        call->sync.sync_failures = r->writeback.sync_failures;
+        call->sync.write_failures = r->writeback.failures;
         sync_run(c, call, now_ns);
     }
     cache_unlock(c);
@@ -174,9 +174,9 @@ void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
     cache_enter(c);
     Region *r = call_begin(c, call, CALL_CLOSE, rd);
     if (r) {
-        call->epoch = UINT64_MAX;
-        call->sync_failures = r->writeback.sync_failures;
-        call->write_failures = r->writeback.failures;
+        call->sync.epoch = UINT64_MAX;
+        call->sync.sync_failures = r->writeback.sync_failures;
+        call->sync.write_failures = r->writeback.failures;
         r->closing = true;
         region_refuse(c, r);
         stream_forget(c, r);
@@ -194,10 +194,10 @@ void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
 /* The drive has brought some of it: is more to be read behind that? */
 static bool read_more(Cache *c, CacheCall *call, uint64_t now_ns)
 {
-    uint64_t end = call->drive_end;
-    call->drive_end = 0;
+    uint64_t end = call->read.drive_end;
+    call->read.drive_end = 0;
     if (!end || call->region->advice == DODO_CADVISE_NOREUSE ||
-        !fill_behind(c, &call->job, call->region, end, call->drive_bytes, now_ns))
+        !fill_behind(c, &call->job, call->region, end, call->read.drive_bytes, now_ns))
         return false;
     call_job(call);
     return true;
@@ -208,7 +208,7 @@ static void read_over(Cache *c, CacheCall *call, int error, uint64_t now_ns)
     const Region *r = call->region;
     if (!error && read_more(c, call, now_ns))
         return;
-    if (call->far_bytes && fill_goes_on(c, now_ns)) /* which is not asked for each hit */
+    if (call->read.far_bytes && fill_goes_on(c, now_ns)) /* which is not asked for each hit */
         background_wake(c);
     uint64_t bytes = call->at - call->start;
     call_leave(c, call);
@@ -225,15 +225,15 @@ static void read_over(Cache *c, CacheCall *call, int error, uint64_t now_ns)
     if (call->from_disk)
         keep_wake(c);
     c->stats.bypasses += call->past_cache;
-    c->stats.local_bytes += bytes - call->far_bytes;
+    c->stats.local_bytes += bytes - call->read.far_bytes;
     if (!call->from_kernel) /* its memory is the kernel's in any case */
-        worth_note(c, r, bytes, call->in_order, now_ns - call->began_ns,
+        worth_note(c, r, bytes, call->in_order, now_ns - call->read.began_ns,
                    call->from_disk     ? WORTH_FILE
                    : call->from_remote ? WORTH_REMOTE
                                        : WORTH_LOCAL,
                    now_ns);
     if (bytes > 0 && !call->from_kernel && !call->from_disk)
-        saved_read(c, r, bytes, now_ns - call->began_ns, call->from_remote);
+        saved_read(c, r, bytes, now_ns - call->read.began_ns, call->from_remote);
     call_over(call, (ssize_t)bytes, 0);
 }
 
@@ -371,15 +371,15 @@ void read_done(Cache *c, CacheCall *call, int error, const CacheResult *result, 
         return;
     }
     if (job->drive && !call->in_order) {
-        call->drive_end = job->offset + job->len;
-        call->drive_bytes = job->len;
+        call->read.drive_end = job->offset + job->len;
+        call->read.drive_bytes = job->len;
     }
     uint64_t from = max_u64(job->offset, call->at);
     uint64_t bytes = min_u64(job->offset + job->len, call->end) - from;
     bool remote = job->kind == CACHE_READ_REMOTE;
     *(remote ? &c->stats.remote_bytes : &c->stats.disk_bytes) += bytes;
     *(remote ? &call->from_remote : &call->from_disk) = true;
-    call->far_bytes += bytes;
+    call->read.far_bytes += bytes;
     if (job->pieces)
         return; /* it is copied from there */
     c->stats.bypass_bytes += bytes;

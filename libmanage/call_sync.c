@@ -78,9 +78,9 @@ static bool write_back(Cache *c, CacheCall *call, uint64_t now_ns)
     Region *r = call->region;
     LIST_FOREACH(n, &r->writeback.dirty) {
         Piece *p = CONTAINER_OF(n, Piece, links.dirty);
-        if (p->dirty_epoch > call->epoch)
+        if (p->dirty_epoch > call->sync.epoch)
             break;
-        if (p->failed_at > call->write_failures) {
+        if (p->failed_at > call->sync.write_failures) {
             call->failed = r->writeback.failure;
             continue;
         }
@@ -110,11 +110,11 @@ static bool to_disk(Cache *c, CacheCall *call, uint64_t now_ns)
     Region *r = call->region;
     if (r->writeback.syncing) {
         call_block(c, call, TIME_NEVER);
-    } else if (GUARD(SYNC_JOINED) && call->sync_failures != r->writeback.sync_failures) {
+    } else if (GUARD(SYNC_JOINED) && call->sync.sync_failures != r->writeback.sync_failures) {
         /* Another call's failed meanwhile: what this one wrote is dirty again. */
-        call->sync_failures = r->writeback.sync_failures;
+        call->sync.sync_failures = r->writeback.sync_failures;
         if (call->kind == CALL_SYNC)
-            call->epoch = c->epoch;
+            call->sync.epoch = c->epoch;
         call->phase = SYNC_WRITE;
         sync_run(c, call, now_ns);
     } else if (!needs_sync(call)) {

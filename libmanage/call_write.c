@@ -40,9 +40,9 @@ static void direct_end(Cache *c, CacheCall *call)
 {
     CacheCall **at = &call->region->direct;
     while (*at != call)
-        at = &(*at)->next_direct;
-    *at = call->next_direct;
-    direct_mark(c, call->region, call->direct_from, call->direct_to, false);
+        at = &(*at)->links.next_direct;
+    *at = call->links.next_direct;
+    direct_mark(c, call->region, call->direct.from, call->direct.to, false);
 
     call->phase = WRITE_CACHED;
     waiters_wake(c);
@@ -62,10 +62,10 @@ static void direct_begin(Cache *c, CacheCall *call, uint64_t to, uint64_t now_ns
     job_begin_buffer(&call->job, r, CACHE_WRITE, call->at, to, call->buf + (call->at - call->start),
                      now_ns);
     direct_mark(c, r, call->at, to, true);
-    call->direct_from = call->at;
-    call->direct_to = to;
+    call->direct.from = call->at;
+    call->direct.to = to;
     call->phase = WRITE_DIRECT_JOB;
-    call->next_direct = r->direct;
+    call->links.next_direct = r->direct;
     r->direct = call;
     call_job(call);
 }
@@ -91,7 +91,7 @@ bool write_alone(Cache *c, CacheCall *call, Piece *p, bool hits, uint64_t now_ns
 static bool direct_copy(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
-    uint64_t to = min_u64(call->direct_to, call->end); /* a short write has moved the end */
+    uint64_t to = min_u64(call->direct.to, call->end); /* a short write has moved the end */
     while (call->at < to) {
         Piece *p = piece_find(r, call->at / c->cfg.piece_bytes);
         uint64_t start = call->at / c->cfg.piece_bytes * c->cfg.piece_bytes;
@@ -120,20 +120,20 @@ static bool direct_copy(Cache *c, CacheCall *call, uint64_t now_ns)
  * cached of it is worthless. False: somebody is in the way. */
 static bool direct_doubt(Cache *c, CacheCall *call, uint64_t now_ns)
 {
-    uint64_t to = call->direct_to;
-    while (GUARD(DIRECT_FAILED) && call->doubt_from < to) {
-        uint64_t i = call->doubt_from / c->cfg.piece_bytes;
+    uint64_t to = call->direct.to;
+    while (GUARD(DIRECT_FAILED) && call->direct.doubt_from < to) {
+        uint64_t i = call->direct.doubt_from / c->cfg.piece_bytes;
         Piece *p = piece_find(call->region, i);
         if (p && !write_alone(c, call, p, GUARD(HIT_DIRECT), now_ns))
             return false;
         if (p) {
-            p->valid &= ~piece_mask(c, i, call->doubt_from, to) | p->dirty;
+            p->valid &= ~piece_mask(c, i, call->direct.doubt_from, to) | p->dirty;
             p->from_remote &= p->valid;
             p->unasked &= p->valid;
             piece_unwant(c, p, call);
             piece_open(p);
         }
-        call->doubt_from = piece_start(c, i + 1);
+        call->direct.doubt_from = piece_start(c, i + 1);
     }
     return true;
 }
@@ -296,10 +296,10 @@ void write_done(Cache *c, CacheCall *call, int error, const CacheResult *result)
     if (written)
         r->size = max_u64(r->size, call->at + written);
     r->writeback.lone++; /* even if the write failed, the file may have some of it, as reads show */
-    call->doubt_from = call->direct_to;
+    call->direct.doubt_from = call->direct.to;
     call->failed = 0;
     if (error < 0) {
-        call->end = call->doubt_from =
+        call->end = call->direct.doubt_from =
             call->at + written;              /* a short write is the call's end, ... */
         call->failed = written ? 0 : -error; /* ... and none its failure */
     }

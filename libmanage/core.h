@@ -292,6 +292,27 @@ enum CacheNeed {
     CACHE_OVER     /* result, error */
 };
 
+typedef struct CacheCallLinks {
+    struct CacheCall *next, **prev; /* of those that wait */
+    struct CacheCall *next_direct;  /* of the region's that write past the cache */
+} CacheCallLinks;
+/* Of a read. */
+typedef struct CacheCallRead {
+    uint64_t drive_end, drive_bytes; /* where it has ended that came from the drive */
+    uint64_t far_bytes;              /* that did not come from local memory */
+    uint64_t began_ns;
+} CacheCallRead;
+/* What is written past the cache. */
+typedef struct CacheCallDirect {
+    uint64_t from, to;
+    uint64_t doubt_from; /* from here to the end, that failed */
+} CacheCallDirect;
+/* Of a sync. */
+typedef struct CacheCallSync {
+    uint64_t epoch;                         /* of what it must write */
+    uint64_t sync_failures, write_failures; /* of the region, when it began to write */
+} CacheCallSync;
+
 /* In the caller's storage. */
 struct CacheCall {
     uint8_t need;
@@ -301,25 +322,19 @@ struct CacheCall {
     /* private */
     uint8_t kind, phase;
     bool waiting, sized, from_remote, from_disk, from_kernel, past_cache, in_order;
-    struct CacheCall *next, **prev; /* of those that wait */
-    struct CacheCall *next_direct;  /* of the region's that write past the cache */
+    CacheCallLinks links;
     struct Region *region;
     void *file; /* of a region that was closed: to be released */
     uint8_t *buf;
-    uint64_t at, start, end;         /* in the region */
-    uint64_t touched;                /* pieces before it were counted as used by this call */
-    uint64_t drive_end, drive_bytes; /* of a read: where it has ended that came from the drive */
-    uint64_t direct_from, direct_to; /* of what is written past the cache */
-    uint64_t doubt_from;             /* from here to direct_to that failed */
-    uint64_t file_size;              /* what a read has found that went beyond the known end */
-    struct Piece *tail;              /* that it waits for, to move that end */
-    uint64_t far_bytes;              /* that did not come from local memory */
-    uint64_t began_ns;               /* of a read */
-    uint64_t epoch;                  /* of what a sync must write */
-    uint64_t sync_failures;          /* of the region, when it began to write */
-    uint64_t write_failures;         /* likewise */
-    int failed;                      /* errno that a sync, or a write past the cache, met */
-    CacheJob job;                    /* not private; last, as a hit never touches it */
+    uint64_t at, start, end; /* in the region */
+    uint64_t touched;        /* pieces before it were counted as used by this call */
+    CacheCallRead read;
+    CacheCallDirect direct;
+    CacheCallSync sync;
+    uint64_t file_size; /* what a read has found that went beyond the known end */
+    struct Piece *tail; /* that it waits for, to move that end */
+    int failed;         /* errno that a sync, or a write past the cache, met */
+    CacheJob job;       /* not private; last, as a hit never touches it */
 };
 
 /* Each begins a call; look at need. Wrong arguments end it at once. */

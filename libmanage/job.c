@@ -357,8 +357,8 @@ bool clone_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, bool alik
 bool direct_overlaps(const Cache *c, const Region *r, uint64_t index, const CacheCall *but)
 {
     uint64_t start = piece_start(c, index), end = start + c->cfg.piece_bytes;
-    for (const CacheCall *d = r->direct; GUARD(DIRECT_ALONE) && d; d = d->next_direct)
-        if (d != but && d->direct_from < end && start < d->direct_to)
+    for (const CacheCall *d = r->direct; GUARD(DIRECT_ALONE) && d; d = d->links.next_direct)
+        if (d != but && d->direct.from < end && start < d->direct.to)
             return true;
     return false;
 }

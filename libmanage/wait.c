@@ -15,9 +15,9 @@ void waiters_wake(Cache *c)
 {
     while (c->waiters) {
         CacheCall *call = c->waiters;
-        c->waiters = call->next;
-        if (call->next)
-            call->next->prev = &c->waiters;
+        c->waiters = call->links.next;
+        if (call->links.next)
+            call->links.next->links.prev = &c->waiters;
         call->waiting = false;
         if (c->hooks.wake)
             c->hooks.wake(c->hooks.ctx, call);
@@ -36,10 +36,10 @@ void call_block(Cache *c, CacheCall *call, uint64_t until_ns)
     if (call->waiting)
         return;
     call->waiting = true;
-    call->prev = &c->waiters;
-    call->next = c->waiters;
-    if (call->next)
-        call->next->prev = &call->next;
+    call->links.prev = &c->waiters;
+    call->links.next = c->waiters;
+    if (call->links.next)
+        call->links.next->links.prev = &call->links.next;
     c->waiters = call;
 }
 
@@ -53,9 +53,9 @@ void call_unblock(CacheCall *call)
     if (!call->waiting)
         return;
     call->waiting = false;
-    *call->prev = call->next;
-    if (call->next)
-        call->next->prev = call->prev;
+    *call->links.prev = call->links.next;
+    if (call->links.next)
+        call->links.next->links.prev = call->links.prev;
 }
 
 void call_over(CacheCall *call, ssize_t result, int error)

@@ -55,7 +55,7 @@ static void add_number(GPtrArray *a, const char *option, uint64_t value)
 
 static void add_poll(GPtrArray *a, const RmdOptions *o)
 {
-    uint64_t ns = o->imd_poll_ns;
+    uint64_t ns = o->imd.poll_ns;
     if (ns == UINT64_MAX)
         ns = o->dedicated ? DEFAULT_IMD_POLL_DEDICATED_NS : 0;
     g_autofree char *text = g_strdup_printf("%" PRIu64 "ns", ns);
@@ -73,7 +73,7 @@ static GStrv make_arguments(const Child *c, uint64_t pool_bytes, int channel)
     g_ptr_array_add(a, g_strdup(c->program));
     add(a, "--config", common->config);
     add(a, "--manager", common->manager);
-    listen.port = (uint16_t)o->imd_port;
+    listen.port = (uint16_t)o->imd.port;
     add(a, "--listen", addr_format(&listen, text, sizeof text));
     add_number(a, "--pool", pool_bytes);
     add_number(a, "--owner-fd", (uint64_t)channel);
@@ -81,11 +81,11 @@ static GStrv make_arguments(const Child *c, uint64_t pool_bytes, int channel)
     add(a, "--log-level", log_level_text(common->log_level));
     if (common->insecure)
         g_ptr_array_add(a, g_strdup("--insecure"));
-    if (o->rate_bytes)
-        add_number(a, "--rate-bytes", o->rate_bytes);
-    if (o->rate_packets)
-        add_number(a, "--rate-packets", o->rate_packets);
-    add_number(a, "--nice", o->idle_priority ? 19 : 0);
+    if (o->imd.rate_bytes)
+        add_number(a, "--rate-bytes", o->imd.rate_bytes);
+    if (o->imd.rate_packets)
+        add_number(a, "--rate-packets", o->imd.rate_packets);
+    add_number(a, "--nice", o->imd.idle_priority ? 19 : 0);
     add_poll(a, o);
     g_ptr_array_add(a, NULL);
     return (GStrv)(void *)g_ptr_array_free(a, FALSE);
@@ -112,7 +112,7 @@ static void be_least(const Child *c)
     (void)prctl(PR_SET_DUMPABLE, 1); /* or the next file would be root's; imd sees to it itself */
     write_to("/proc/self/oom_score_adj", "1000");
     (void)setrlimit(RLIMIT_CORE, &none);
-    if (!c->options->idle_priority)
+    if (!c->options->imd.idle_priority)
         return;
     write_to("/proc/self/autogroup", "19"); /* of this session: else the next counts in it alone */
     (void)setpriority(PRIO_PROCESS, 0, 19);
@@ -178,14 +178,15 @@ static void close_watched(const Child *c, int *fd)
 static void make_group(Child *c, uint64_t pool_bytes)
 {
     const RmdOptions *o = c->options;
-    if (!o->cgroup)
+    if (!o->imd.cgroup)
         return;
-    int res = cgroup_make(&c->cgroup, o->cgroup, pool_bytes + IMD_ROOM_BYTES, o->cpu_percent);
+    int res =
+        cgroup_make(&c->cgroup, o->imd.cgroup, pool_bytes + IMD_ROOM_BYTES, o->imd.cpu_percent);
     if (res < 0)
-        log_event(LOG_LEVEL_WARN, "no_control_group", "parent=%s error=\"%s\"", o->cgroup,
+        log_event(LOG_LEVEL_WARN, "no_control_group", "parent=%s error=\"%s\"", o->imd.cgroup,
                   strerror(-res));
-    else if (!c->cgroup.memory || c->cgroup.cpu_percent != o->cpu_percent)
-        log_event(LOG_LEVEL_WARN, "not_limited", "parent=%s what=%s", o->cgroup,
+    else if (!c->cgroup.memory || c->cgroup.cpu_percent != o->imd.cpu_percent)
+        log_event(LOG_LEVEL_WARN, "not_limited", "parent=%s what=%s", o->imd.cgroup,
                   c->cgroup.memory ? "processors" : "memory");
 }
 
@@ -256,7 +257,7 @@ static void hurry(Child *c)
 {
     char path[64];
     cgroup_hurry(&c->cgroup, true);
-    if (!c->pid || !c->options->idle_priority)
+    if (!c->pid || !c->options->imd.idle_priority)
         return;
     (void)snprintf(path, sizeof path, "/proc/%d/autogroup", (int)c->pid);
     write_to(path, "0");
@@ -307,8 +308,9 @@ bool child_save(Child *c, uint64_t bytes, uint64_t within_ns)
 bool child_reload(Child *c, const RmdOptions *o)
 {
     char text[MESSAGE_MAX];
-    int len = snprintf(text, sizeof text, "reload %d %" PRIu64 " %" PRIu64 " %s",
-                       o->common.log_level, o->rate_bytes, o->rate_packets, o->common.manager);
+    int len =
+        snprintf(text, sizeof text, "reload %d %" PRIu64 " %" PRIu64 " %s", o->common.log_level,
+                 o->imd.rate_bytes, o->imd.rate_packets, o->common.manager);
     return say(c, text, len);
 }
 
@@ -440,7 +442,7 @@ static char *find_imd(const RmdOptions *o)
 {
     static const char *const places[] = {"../imd/imd", DODO_LIBEXEC_FROM_SBIN "/imd",
                                          DODO_LIBEXEC "/imd", NULL};
-    return o->imd ? g_strdup(o->imd) : program_find(places);
+    return o->imd.program ? g_strdup(o->imd.program) : program_find(places);
 }
 
 int child_open(Child *c, const RmdOptions *options, const ChildOps *ops, void *ctx)

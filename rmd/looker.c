@@ -48,14 +48,14 @@ Looker *looker_new(const RmdOptions *options, InputHelper *input)
     Looker *l = g_new0(Looker, 1);
     pthread_condattr_t monotonic;
     l->options = options;
-    l->settings = (SourceSettings){.consoles = options->consoles,
-                                   .utmp = options->utmp,
-                                   .input = options->input,
+    l->settings = (SourceSettings){.consoles = options->sources.consoles,
+                                   .utmp = options->sources.utmp,
+                                   .input = options->sources.input,
                                    .input_ask = input ? input_helper_ask : NULL,
                                    .input_ctx = input,
-                                   .bus = options->bus,
-                                   .session_bus = options->session_bus,
-                                   .display = options->display};
+                                   .bus = options->sources.bus,
+                                   .session_bus = options->sources.session_bus,
+                                   .display = options->sources.display};
     if (container_detect("", getenv("container"), l->container))
         l->settings.container = l->container;
     pthread_mutex_init(&l->lock, NULL);
@@ -93,7 +93,7 @@ static void update_shares(Looker *l)
         load_share_gone(&l->shares[SHARE_IMD], now);
     else
         load_share_lost(&l->shares[SHARE_IMD], now);
-    busy = shares_of_names("/proc", l->options->screen_savers, &l->savers, now);
+    busy = shares_of_names("/proc", l->options->sources.screen_savers, &l->savers, now);
     load_share_update(&l->shares[SHARE_SAVERS], busy, now);
 }
 

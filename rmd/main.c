@@ -10,10 +10,10 @@
 /* Who reads input devices is started first, and then the right to do that goes. */
 static int open_input(const RmdOptions *o, InputHelper *input, char *error)
 {
-    if (!o->input)
+    if (!o->sources.input)
         return start_as_user(&o->common, error);
-    int res = input_helper_start(input, &o->common, o->input, o->poll_ns, error);
-    return res < 0 ? res : input_give_up(&o->common, o->input, error);
+    int res = input_helper_start(input, &o->common, o->sources.input, o->poll_ns, error);
+    return res < 0 ? res : input_give_up(&o->common, o->sources.input, error);
 }
 
 static int serve(RmdOptions *o)
@@ -23,7 +23,7 @@ static int serve(RmdOptions *o)
     if (open_input(o, &input, error) < 0)
         return start_failed(&rmd_program, EXIT_START, error);
     start_forbid_dumps(); /* of the cluster's key */
-    Rmd *rmd = rmd_new(o, o->input ? &input : NULL, error);
+    Rmd *rmd = rmd_new(o, o->sources.input ? &input : NULL, error);
     if (!rmd)
         return start_failed(&rmd_program, EXIT_START, error);
     int status = rmd_run(rmd);

@@ -80,11 +80,12 @@ int rmd_explain(const RmdOptions *o, char error[CONFIG_ERROR_MAX])
     int res = open_rules(&v, o, error);
     if (res < 0)
         return res;
-    if (o->input && input_helper_start(&input, &o->common, o->input, o->poll_ns, error) < 0) {
+    if (o->sources.input &&
+        input_helper_start(&input, &o->common, o->sources.input, o->poll_ns, error) < 0) {
         verdicts_close(&v);
         return -EAGAIN;
     }
-    Looker *looker = looker_new(o, o->input ? &input : NULL);
+    Looker *looker = looker_new(o, o->sources.input ? &input : NULL);
     Observation *seen = looker ? looker_look(looker) : NULL;
     Monitor *m = seen ? watch_once(o, &v, seen, &now) : NULL;
     if (m) {

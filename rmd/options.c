@@ -22,7 +22,7 @@ static const ConfigKey keys[] = {
     {"rmd", "load_below", "A load below this is quiet; 0.3 if not given", "X", FIELD(load_below)},
     {"rmd", "poll", "Time between looks at the host; 1s if not given", "TIME", FIELD(poll_ns)},
     {"rmd", "console", "Device file whose access time shows activity; may be repeated", "PATH",
-     FIELD(consoles)},
+     FIELD(sources.consoles)},
     {"rmd", "recruit_when", "Rule: lend when it is true", "EXPR", FIELD(recruit_when)},
     {"rmd", "reclaim_when", "Rule: take all back when it is true", "EXPR", FIELD(reclaim_when)},
     {"rmd", "dedicated", "Nobody works at this host: the load alone decides", NULL,
@@ -33,25 +33,25 @@ static const ConfigKey keys[] = {
      FIELD(explain), CONFIG_BOOL},
     {NULL, "survey", "Lend nothing; record once a minute what could have been lent", "FILE",
      FIELD(survey), CONFIG_TEXT},
-    {"rmd", "utmp", NULL, NULL, FIELD(utmp)},
-    {"rmd", "input", NULL, NULL, FIELD(input)},
-    {"rmd", "bus", NULL, NULL, FIELD(bus)},
-    {"rmd", "session_bus", NULL, NULL, FIELD(session_bus)},
-    {"rmd", "display", NULL, NULL, FIELD(display)},
+    {"rmd", "utmp", NULL, NULL, FIELD(sources.utmp)},
+    {"rmd", "input", NULL, NULL, FIELD(sources.input)},
+    {"rmd", "bus", NULL, NULL, FIELD(sources.bus)},
+    {"rmd", "session_bus", NULL, NULL, FIELD(sources.session_bus)},
+    {"rmd", "display", NULL, NULL, FIELD(sources.display)},
     {"rmd", "explain", NULL, NULL, FIELD(tell)},
-    {"rmd", "screen_savers", NULL, NULL, FIELD(screen_savers)},
+    {"rmd", "screen_savers", NULL, NULL, FIELD(sources.screen_savers)},
     {"rmd", "leave_deadline", NULL, NULL, FIELD(leave_deadline_ns)},
     {"rmd", "save", NULL, NULL, FIELD(save_bytes)},
     {"rmd", "save_within", NULL, NULL, FIELD(save_within_ns)},
     {"rmd", "beat", NULL, NULL, FIELD(beat_ns)},
-    {"rmd", "imd", NULL, NULL, FIELD(imd)},
-    {"rmd", "imd_port", NULL, NULL, FIELD(imd_port)},
-    {"imd", "poll", NULL, NULL, FIELD(imd_poll_ns)},
-    {"rmd", "rate_bytes", NULL, NULL, FIELD(rate_bytes)},
-    {"rmd", "rate_packets", NULL, NULL, FIELD(rate_packets)},
-    {"rmd", "cpu_percent", NULL, NULL, FIELD(cpu_percent)},
-    {"rmd", "idle_priority", NULL, NULL, FIELD(idle_priority)},
-    {"rmd", "cgroup", NULL, NULL, FIELD(cgroup)},
+    {"rmd", "imd", NULL, NULL, FIELD(imd.program)},
+    {"rmd", "imd_port", NULL, NULL, FIELD(imd.port)},
+    {"imd", "poll", NULL, NULL, FIELD(imd.poll_ns)},
+    {"rmd", "rate_bytes", NULL, NULL, FIELD(imd.rate_bytes)},
+    {"rmd", "rate_packets", NULL, NULL, FIELD(imd.rate_packets)},
+    {"rmd", "cpu_percent", NULL, NULL, FIELD(imd.cpu_percent)},
+    {"rmd", "idle_priority", NULL, NULL, FIELD(imd.idle_priority)},
+    {"rmd", "cgroup", NULL, NULL, FIELD(imd.cgroup)},
     {"rmd", "owner_file", NULL, NULL, FIELD(owner_file)},
     {"rmd", "owner_socket", NULL, NULL, FIELD(owner_socket)},
     {"rmd", "metrics", "Serve metrics at this address, for Prometheus", "ADDR[:PORT]",
@@ -98,10 +98,10 @@ static const char *const savers[] = {"xscreensaver",
 void rmd_options_init(RmdOptions *o)
 {
     *o = (RmdOptions){
-        .consoles = g_strdupv((GStrv)(void *)consoles),
-        .screen_savers = g_strdupv((GStrv)(void *)savers),
-        .utmp = g_strdup("/var/run/utmp"),
-        .input = g_strdup("/dev/input"),
+        .sources.consoles = g_strdupv((GStrv)(void *)consoles),
+        .sources.screen_savers = g_strdupv((GStrv)(void *)savers),
+        .sources.utmp = g_strdup("/var/run/utmp"),
+        .sources.input = g_strdup("/dev/input"),
         .listen.addr.port = DEFAULT_RMD_PORT,
     };
     config_common_init(&o->common);
@@ -117,13 +117,14 @@ static void drop_none(char **text)
 
 int rmd_options_check(RmdOptions *o, char error[CONFIG_ERROR_MAX])
 {
-    drop_none(&o->utmp);
-    drop_none(&o->input);
-    drop_none(&o->session_bus);
-    drop_none(&o->display);
-    drop_none(&o->cgroup);
-    if (o->consoles && o->consoles[0] && !o->consoles[1] && strcmp(o->consoles[0], "none") == 0)
-        g_clear_pointer(&o->consoles, g_strfreev);
+    drop_none(&o->sources.utmp);
+    drop_none(&o->sources.input);
+    drop_none(&o->sources.session_bus);
+    drop_none(&o->sources.display);
+    drop_none(&o->imd.cgroup);
+    if (o->sources.consoles && o->sources.consoles[0] && !o->sources.consoles[1] &&
+        strcmp(o->sources.consoles[0], "none") == 0)
+        g_clear_pointer(&o->sources.consoles, g_strfreev);
     if (o->check || o->explain || o->survey) /* these need no cluster */
         return 0;
     Places places;

@@ -7,6 +7,22 @@
 #include "daemon/metrics_http.h"
 #include "rmd/monitor.h"
 
+/* Where it looks for the owner; as SourceSettings has them. */
+typedef struct RmdSources {
+    char **consoles;
+    char *utmp, *input, *bus, *session_bus, *display;
+    char **screen_savers; /* names of programs */
+} RmdSources;
+
+/* How imd is run. */
+typedef struct RmdImd {
+    char *program; /* NULL: the one that belongs to this one */
+    uint64_t port, rate_bytes, rate_packets, cpu_percent;
+    uint64_t poll_ns;   /* UINT64_MAX: as the host is dedicated or not */
+    bool idle_priority; /* SCHED_IDLE, nice 19, idle I/O */
+    char *cgroup;       /* directory to make its control groups in; NULL: none is made */
+} RmdImd;
+
 typedef struct RmdOptions {
     CommonOptions common; /* first */
     Listen listen;
@@ -17,16 +33,9 @@ typedef struct RmdOptions {
     double load_below;
     bool dedicated;
     char *recruit_when, *reclaim_when; /* NULL: our own conditions */
-    char **consoles;                   /* for SourceSettings */
-    char *utmp, *input, *bus, *session_bus, *display;
-    char *tell;           /* "full", "coarse" or "off": what others learn */
-    char **screen_savers; /* names of programs */
-    /* How imd is run. */
-    char *imd; /* the program; NULL: the one that belongs to this one */
-    uint64_t imd_port, rate_bytes, rate_packets, cpu_percent;
-    uint64_t imd_poll_ns; /* UINT64_MAX: as the host is dedicated or not */
-    bool idle_priority;   /* SCHED_IDLE, nice 19, idle I/O */
-    char *cgroup;         /* directory to make imd's control groups in; NULL: none is made */
+    RmdSources sources;
+    char *tell; /* "full", "coarse" or "off": what others learn */
+    RmdImd imd;
     char *owner_file, *owner_socket; /* see OwnerDesk; NULL: in the unit's directories */
     MetricsOptions metrics;
     /* What to do instead of lending. */

@@ -32,8 +32,8 @@ static void take_options(Rmd *rmd, RmdOptions *read)
     o->pool_max_bytes = read->pool_max_bytes;
     o->save_bytes = read->save_bytes;
     o->save_within_ns = read->save_within_ns;
-    o->rate_bytes = read->rate_bytes;
-    o->rate_packets = read->rate_packets;
+    o->imd.rate_bytes = read->imd.rate_bytes;
+    o->imd.rate_packets = read->imd.rate_packets;
     const MonitorConfig config = rmd_monitor_config(o);
     monitor_configure(rmd->node.monitor, &config, os_now_ns());
 }

@@ -43,7 +43,7 @@ static int open_monitor(Rmd *rmd, char *error)
     pressure_open(&rmd->pressure);
     res = open_node(rmd, os_now_ns());
     rmd->looker = looker_new(o, rmd->input);
-    rmd->sleep = o->survey ? NULL : sleep_watch_new(o->bus);
+    rmd->sleep = o->survey ? NULL : sleep_watch_new(o->sources.bus);
     if (res == 0)
         res = child_open(&rmd->child, o, &rmd_child_ops, rmd);
     if (res == 0 && !rmd->looker)

@@ -27,7 +27,7 @@ static void name(const Addr *found, unsigned count)
 {
     resolutions = 0;
     w.client->hooks.resolve = hook_resolve;
-    w.client->manager = (Finder){.named = true};
+    w.client->manager.finder = (Finder){.named = true};
     client_found(w.client, found, count);
 }
 
@@ -79,7 +79,7 @@ CASE(open__needs_an_address)
 static void two_managers(uint64_t number)
 {
     const Addr all[] = {at(HOST_OTHER), at(HOST_MANAGER)};
-    w.client->manager = (Finder){.count = 2, .found = {all[0], all[1]}};
+    w.client->manager.finder = (Finder){.count = 2, .found = {all[0], all[1]}};
     other_start(number);
 }
 
@@ -213,8 +213,8 @@ CASE(managers__an_answer_under_an_older_lease_does_not_count)
     while (w.opens == opens) /* it is asked, and answers */
         pump();
     other_is(8);
-    fence_heard(&w.client->fence, 8, w.now);
-    w.client->manager.at = 0;
+    fence_heard(&w.client->manager.fence, 8, w.now);
+    w.client->manager.finder.at = 0;
     assert_true(done(&call) >= 0);
     assert_int_equal(w.asked_last, HOST_OTHER);
     assert_int_equal(w.opens, opens + 2);

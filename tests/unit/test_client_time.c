@@ -296,7 +296,7 @@ CASE(fallback__keeps_no_requests_for_a_manager_that_is_away)
     int rds[5];
     w.manager_dead = true;
     for (unsigned i = 0; i < ARRAY_SIZE(rds); i++) {
-        w.client->manager_late = false; /* another thread had an answer */
+        w.client->manager.late = false; /* another thread had an answer */
         rds[i] = open_at(8192, i * 8192ull, DODO_FALLBACK);
     }
     const uint64_t last = numbers_last(&w.client->ids);

@@ -77,8 +77,8 @@ static void run(RmdOptions *o, void (*body)(Child *c, Ends *e))
     Ends ends = {.count = 0};
     log_init("test", LOG_LEVEL_ERROR);
     rmd_options_init(o);
-    o->imd = g_strdup("/bin/false");
-    o->idle_priority = false; /* this machine may have much else to do */
+    o->imd.program = g_strdup("/bin/false");
+    o->imd.idle_priority = false; /* this machine may have much else to do */
     o->common.manager = g_strdup("127.0.0.1:7");
     o->at = (Addr){.kind = ADDR_IP4, .port = 7, .host = {127, 0, 0, 1}};
     assert_int_equal(child_open(&c, o, &ops, &ends), 0);
@@ -152,7 +152,7 @@ static void least(Child *c, Ends *e)
     TmpDir dir;
     tmpdir_make(&dir);
     run_script(c, &dir, least_program);
-    least_options.idle_priority = true;
+    least_options.imd.idle_priority = true;
     cycle(c, e);
     assert_string_equal(e->how, "status 0");
     tmpdir_remove(&dir);
@@ -237,7 +237,7 @@ static void polls(Child *c, Ends *e)
                        cases[i].wanted);
         run_script(c, &dir, script);
         poll_options.dedicated = cases[i].dedicated;
-        poll_options.imd_poll_ns = cases[i].set_ns;
+        poll_options.imd.poll_ns = cases[i].set_ns;
         cycle(c, e);
         assert_string_equal(e->how, "status 0");
     }
@@ -303,7 +303,7 @@ TEST(test_reload_is_reported)
     int pair[2];
     char text[64] = "", manager[] = "m:7";
     const RmdOptions o = {.common = {.log_level = LOG_LEVEL_DEBUG, .manager = manager},
-                          .rate_bytes = 1 << 20};
+                          .imd.rate_bytes = 1 << 20};
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     Child c = {.channel = pair[0]};
     assert_true(child_reload(&c, &o));
@@ -377,8 +377,8 @@ static void leaves_unhindered(Child *c, Ends *e)
     }
     g_free(c->program);
     c->program = g_strdup("/proc/self/exe");
-    group_options.cgroup = dir.path;
-    group_options.cpu_percent = 25;
+    group_options.imd.cgroup = dir.path;
+    group_options.imd.cpu_percent = 25;
     assert_int_equal(child_start(c, POOL, POOL), 0);
     take_until(c, &e->ready);
     child_terminate(c);
@@ -391,7 +391,7 @@ static void leaves_unhindered(Child *c, Ends *e)
     assert_string_equal(text, "max");
     child_kill(c);
     take_until(c, &e->count);
-    group_options.cgroup = NULL;
+    group_options.imd.cgroup = NULL;
     tmpdir_remove(&dir);
 }
 
@@ -434,8 +434,8 @@ static void hurries_while_it_owes(Child *c, Ends *e)
     (void)snprintf(name, sizeof name, "imd-%d/cpu.max", (int)getpid());
     g_free(c->program);
     c->program = g_strdup("/proc/self/exe");
-    group_options.cgroup = dir.path;
-    group_options.cpu_percent = 25;
+    group_options.imd.cgroup = dir.path;
+    group_options.imd.cpu_percent = 25;
     for (unsigned i = 0; i < 2; i++) {
         *e = (Ends){.count = 0};
         assert_int_equal(truncate(tmpdir_path(&dir, name, path), 0), 0);
@@ -453,7 +453,7 @@ static void hurries_while_it_owes(Child *c, Ends *e)
         child_terminate(c);
         take_until(c, &e->count);
     }
-    group_options.cgroup = NULL;
+    group_options.imd.cgroup = NULL;
     tmpdir_remove(&dir);
 }
 

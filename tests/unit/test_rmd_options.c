@@ -67,7 +67,7 @@ CASE(defaults_are_the_papers)
     assert_true(options.load_below == 0.3);
     assert_int_equal(options.poll_ns, NS_PER_S);
     assert_false(options.dedicated);
-    assert_string_equal(options.consoles[1], "/dev/pts/*");
+    assert_string_equal(options.sources.consoles[1], "/dev/pts/*");
     options.check = true;
     assert_int_equal(rmd_options_check(&options, error), 0);
     assert_true(options.pool_max_bytes == UINT64_MAX);
@@ -109,12 +109,12 @@ CASE(lists)
 {
     char error[CONFIG_ERROR_MAX];
     assert_int_equal(load("console =  /dev/a   /dev/b ", "", error), CONFIG_OK);
-    assert_int_equal(g_strv_length(options.consoles), 2);
-    assert_string_equal(options.consoles[1], "/dev/b");
+    assert_int_equal(g_strv_length(options.sources.consoles), 2);
+    assert_string_equal(options.sources.consoles[1], "/dev/b");
     assert_int_equal(load("console = /dev/a", "--console|/c d|--console|/e", error), CONFIG_OK);
-    assert_int_equal(g_strv_length(options.consoles), 2);
-    assert_string_equal(options.consoles[0], "/c d");
-    assert_string_equal(options.consoles[1], "/e");
+    assert_int_equal(g_strv_length(options.sources.consoles), 2);
+    assert_string_equal(options.sources.consoles[0], "/c d");
+    assert_string_equal(options.sources.consoles[1], "/e");
     assert_int_equal(load("console =", "", error), CONFIG_BAD);
     assert_non_null(strstr(error, "console: expected texts, with blanks between them"));
 }
@@ -182,9 +182,9 @@ CASE(none_switches_a_source_off)
     assert_int_equal(load("utmp = none\ninput = none\nconsole = none", "--check", error),
                      CONFIG_OK);
     assert_int_equal(rmd_options_check(&options, error), 0);
-    assert_null(options.utmp);
-    assert_null(options.input);
-    assert_null(options.consoles);
+    assert_null(options.sources.utmp);
+    assert_null(options.sources.input);
+    assert_null(options.sources.consoles);
 }
 
 CASE(what_is_needed)
