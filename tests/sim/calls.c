@@ -101,9 +101,9 @@ void program_open(Thread *t, Desc *d)
 void program_begin_on(Thread *t, Desc *d, enum ProgramOp op)
 {
     t->desc = d;
-    t->rd = d->rd;
+    t->began.rd = d->rd;
     t->op = op;
-    t->was_closing = d->state == DESC_CLOSING;
+    t->began.closing = d->state == DESC_CLOSING;
     d->users++;
 }
 
@@ -112,7 +112,7 @@ static void note_stripes(Thread *t, size_t len, enum SimCover many, enum SimCove
 {
     Process *p = t->process;
     ClientRegionInfo info;
-    uint64_t stripe = p->world->p.stripe_bytes;
+    uint64_t stripe = p->world->p.programs.stripe_bytes;
     bool lost = false;
     t->stripes_begun = 1;
     if (t->desc->state != DESC_OPEN || !len || !program_stripes(p->world, t->desc))
@@ -143,7 +143,7 @@ static void hold(Thread *t)
 {
     Process *p = t->process;
     World *w = p->world;
-    if (!t->owner || w->p.hold_ppm == 0 || !program_chance(p, w->p.hold_ppm) ||
+    if (!t->owner || w->p.programs.hold_ppm == 0 || !program_chance(p, w->p.programs.hold_ppm) ||
         t->call.need == NEED_NOTHING)
         return;
     t->held = true;
@@ -161,7 +161,7 @@ void program_cancel(Thread *t)
     t->cancelled = call_cancel(&t->call);
     sim_heap_enter(was);
     cover_add(w, COVER_CANCELLED_LATE, !t->cancelled);
-    story(w, "client%u.%u cancel rd %d: %s", p->index, t->index, t->rd,
+    story(w, "client%u.%u cancel rd %d: %s", p->index, t->index, t->began.rd,
           t->cancelled ? "done" : "too late");
     if (!t->cancelled)
         return;
@@ -179,27 +179,27 @@ void program_read(Thread *t)
     memset(t->buf, 0xEE, t->len);
     memset(t->buf + t->len, GUARD_BYTE, GUARD);
     oracle_read_begin(&t->read, t->desc->file, t->desc->offset + t->offset, full);
-    t->hits_before = client_region_info(p->client, t->desc->rd, &info) == 0 ? info.hits : 0;
-    program_note_held(t, t->holders);
-    t->discards = t->desc->discards;
-    t->vectored = program_chance(p, w->p.vector_ppm);
-    if (t->vectored)
+    t->began.hits = client_region_info(p->client, t->desc->rd, &info) == 0 ? info.hits : 0;
+    program_note_held(t, t->began.holders);
+    t->began.discards = t->desc->discards;
+    t->vector.on = program_chance(p, w->p.programs.vector_ppm);
+    if (t->vector.on)
         vector_scatter(t, false);
     note_stripes(t, full, COVER_STRIPED_READS, COVER_STRIPED_READS_LOST);
     unsigned beside = thread_calls(t->owner ? t->owner : t);
     cover_add(w, COVER_READS_ASYNC, beside > 0);
     cover_add(w, COVER_READS_ASYNC_LOSS, beside > 0 && w->p.link.loss_ppm > 0);
-    cover_add(w, COVER_READS_VECTOR, t->vectored);
+    cover_add(w, COVER_READS_VECTOR, t->vector.on);
     story(w, "client%u.%u mread%s rd %d (file %u) [%llu, +%zu)%s", p->index, t->index,
-          t->vectored ? "v" : "", t->desc->rd, t->desc->file->index, (unsigned long long)t->offset,
+          t->vector.on ? "v" : "", t->desc->rd, t->desc->file->index, (unsigned long long)t->offset,
           t->len, t->owner ? ", not waited for" : "");
     SimHeap *was = sim_heap_enter(&p->heap);
-    if (program_chance(p, w->p.prefetch_ppm) &&
+    if (program_chance(p, w->p.programs.prefetch_ppm) &&
         client_prefetch(p->client, t->desc->rd, (off_t)(t->offset / 2), 8 * t->len + 50000) == 0)
         cover(w, COVER_PREFETCHES);
-    if (t->vectored)
-        call_readv_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->iov, t->buffers,
-                         process_now(p));
+    if (t->vector.on)
+        call_readv_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->vector.iov,
+                         t->vector.buffers, process_now(p));
     else
         call_read_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->buf, t->len,
                         process_now(p));
@@ -215,7 +215,7 @@ void program_note_written(Thread *t)
     size_t len = program_clipped(t);
     ClientRegionInfo info;
     bool striped = program_stripes(p->world, t->desc);
-    uint64_t stripe = striped ? p->world->p.stripe_bytes : t->desc->len;
+    uint64_t stripe = striped ? p->world->p.programs.stripe_bytes : t->desc->len;
     t->desc->written = true;
     unsigned stripes = striped ? program_stripes(p->world, t->desc) : 1;
     for (unsigned i = 0; client_stripe_info(p->client, t->desc->rd, i, &info) == 0; i++)
@@ -232,23 +232,23 @@ void program_write(Thread *t)
     size_t full = program_clipped(t);
     oracle_write_begin(w, &t->write, t->desc->file, offset, full);
     oracle_bytes(t->write.version, offset, t->buf, t->len);
-    t->vectored = program_chance(p, w->p.vector_ppm);
-    if (t->vectored)
+    t->vector.on = program_chance(p, w->p.programs.vector_ppm);
+    if (t->vector.on)
         vector_scatter(t, true);
     note_stripes(t, full, COVER_STRIPED_WRITES, COVER_STRIPED_WRITES_LOST);
     unsigned beside = thread_calls(t->owner ? t->owner : t);
     cover_add(w, COVER_WRITES_ASYNC, beside > 0);
     cover_add(w, COVER_WRITES_ASYNC_LOSS, beside > 0 && w->p.link.loss_ppm > 0);
-    cover_add(w, COVER_WRITES_VECTOR, t->vectored);
+    cover_add(w, COVER_WRITES_VECTOR, t->vector.on);
     story(w, "client%u.%u mwrite%s rd %d (file %u) [%llu, +%zu) version %u", p->index, t->index,
-          t->vectored ? "v" : "", t->desc->rd, t->desc->file->index, (unsigned long long)t->offset,
+          t->vector.on ? "v" : "", t->desc->rd, t->desc->file->index, (unsigned long long)t->offset,
           t->len, t->write.version);
     if (!t->owner) /* else perhaps later, or not at all */
         program_note_written(t);
     SimHeap *was = sim_heap_enter(&p->heap);
-    if (t->vectored)
-        call_writev_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->iov, t->buffers,
-                          process_now(p));
+    if (t->vector.on)
+        call_writev_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->vector.iov,
+                          t->vector.buffers, process_now(p));
     else
         call_write_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->buf, t->len,
                          process_now(p));

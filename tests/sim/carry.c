@@ -14,7 +14,7 @@ static bool kept_somewhere(Process *p, OpTake *ret)
         const ImdNode *n = &w->imds[i];
         RegionListing l;
         for (size_t k = 0;
-             w->drained[i] && n->running && imd_control_region_at(n->member.control, k, &l); k++)
+             w->drains.of[i] && n->running && imd_control_region_at(n->member.control, k, &l); k++)
             if ((l.flags & REGION_RELEASED) && sim_rng_below(&p->rng, ++seen) == 0)
                 *ret = (OpTake){n->epoch, l.address.region};
     }
@@ -25,7 +25,7 @@ static void begin(Thread *t, int rd)
 {
     t->op = DO_CARRY;
     t->desc = NULL;
-    t->rd = rd;
+    t->began.rd = rd;
     t->stripes_begun = 1;
 }
 
@@ -33,9 +33,9 @@ void program_carry_close(Thread *t)
 {
     Process *p = t->process;
     begin(t, p->carried[--p->carried_count]);
-    story(p->world, "client%u.%u closes rd %d, which it carries", p->index, t->index, t->rd);
+    story(p->world, "client%u.%u closes rd %d, which it carries", p->index, t->index, t->began.rd);
     SimHeap *was = sim_heap_enter(&p->heap);
-    call_close_start(&t->call, t->channel, t->rd, process_now(p));
+    call_close_start(&t->call, t->channel, t->began.rd, process_now(p));
     thread_begin(t);
     sim_heap_enter(was);
 }
@@ -67,7 +67,7 @@ void program_carry_over(Thread *t)
 {
     Process *p = t->process;
     const Call *c = &t->call;
-    if (t->rd >= 0) {
+    if (t->began.rd >= 0) {
         cover_add(p->world, COVER_CARRIED, c->result == 0);
     } else if (c->result >= 0) {
         p->carried[p->carried_count++] = (int)c->result;

@@ -22,7 +22,7 @@ void program_change_file(Thread *t)
     } else {
         uint64_t len = sim_rng_spread(&p->rng, 1, 32768);
         uint64_t offset = sim_rng_between(&p->rng, 0, p->world->p.file_cap - len);
-        oracle_bytes(++w->next_version, offset, t->buf, len);
+        oracle_bytes(++w->next.version, offset, t->buf, len);
         simfs_poke(f, offset, t->buf, len);
         if (which == 2)
             simfs_set_mtime(f, old_mtime);

@@ -70,7 +70,7 @@ static void check_imd(World *w, ImdNode *n)
             violate(w, "imd%u: region %llu was written in the opening it is retained from",
                     n->index, (unsigned long long)l.address.region);
     if (n->leaving && !n->paused &&
-        world_now(w) > n->left_ns + w->p.leave_deadline_ns + 100 * NS_PER_MS)
+        world_now(w) > n->left_ns + w->p.cores.leave_deadline_ns + 100 * NS_PER_MS)
         violate(w, "imd%u: does not end though it was asked to leave", n->index);
     if (n->save_by_ns && !n->leaving && !n->paused &&
         world_now(w) > max_u64(n->save_by_ns, n->silent_ns) + 100 * NS_PER_MS)
@@ -137,8 +137,8 @@ static void check_missed(Process *p, Desc *d)
 {
     const Params *q = &p->world->p;
     uint64_t now = world_now(p->world);
-    uint64_t bound =
-        2 * q->alive_ns + 4 * q->transfer_deadline_ns + q->fs.op_ns + q->fs.slow_ns + NS_PER_S;
+    uint64_t bound = 2 * q->cores.alive_ns + 4 * q->cores.transfer_deadline_ns + q->fs.op_ns +
+                     q->fs.slow_ns + NS_PER_S;
     for (unsigned i = 0; program_mirrored(d) && i < MEMBERS_MAX; i++) {
         bool gone = d->seen[i].epoch && host_gone(p->world, d->seen[i].epoch);
         if (!gone || p->paused || d->seen[i].gone_ns == 0)
@@ -156,10 +156,11 @@ static void check_moved(Process *p, const ClientStats *s)
     World *w = p->world;
     ClientRegionInfo info;
     uint64_t unfilled = s->regions_lost + s->voided + s->poisoned + s->corrupt;
-    bool judged = w->looked_always && s->moves != p->moves_seen && unfilled == p->unfilled_seen &&
-                  w->p.weights[DO_DISCARD] == 0 && w->p.limit_every_ns == TIME_NEVER &&
-                  w->p.lie_every_ns == TIME_NEVER;
-    cover_add(w, COVER_MOVES, s->moves - p->moves_seen);
+    bool judged = w->looked_always && s->moves != p->seen.moves && unfilled == p->seen.unfilled &&
+                  w->p.programs.weights[DO_DISCARD] == 0 &&
+                  w->p.owners.limit_every_ns == TIME_NEVER &&
+                  w->p.faults.lie_every_ns == TIME_NEVER;
+    cover_add(w, COVER_MOVES, s->moves - p->seen.moves);
     for (unsigned i = 0; i < DESCS_MAX; i++) {
         Desc *d = &p->descs[i];
         if (d->state != DESC_OPEN || client_region_info(p->client, d->rd, &info) < 0)
@@ -169,8 +170,8 @@ static void check_moved(Process *p, const ClientStats *s)
                     (unsigned long long)info.filled_bytes, (unsigned long long)d->filled_bytes);
         d->filled_bytes = info.filled_bytes;
     }
-    p->moves_seen = s->moves;
-    p->unfilled_seen = unfilled;
+    p->seen.moves = s->moves;
+    p->seen.unfilled = unfilled;
 }
 
 /* A client that noticed the end of a host with one descriptor has noticed it with all: the host is
@@ -182,11 +183,11 @@ static void check_host_deaths(World *w, Process *p)
     ClientStats s;
     uint64_t lost = 0, kept[DESCS_MAX][MEMBERS_MAX] = {{0}}; /* that were active before too */
     client_stats(p->client, &s);
-    bool news = s.hosts_lost != p->hosts_lost_seen && s.poisoned == p->poisoned_seen &&
-                s.moves == p->moves_seen;
+    bool news = s.hosts_lost != p->seen.hosts_lost && s.poisoned == p->seen.poisoned &&
+                s.moves == p->seen.moves;
     check_moved(p, &s);
-    p->hosts_lost_seen = s.hosts_lost;
-    p->poisoned_seen = s.poisoned;
+    p->seen.hosts_lost = s.hosts_lost;
+    p->seen.poisoned = s.poisoned;
     for (unsigned i = 0; i < DESCS_MAX; i++) {
         Desc *d = &p->descs[i];
         if (d->state != DESC_OPEN)
@@ -244,7 +245,7 @@ static bool is_live(const Live *live, unsigned n, const RegionAddress *a)
 /* The manager knows of each owner what his monitor has reported. */
 static void check_owners(World *w)
 {
-    for (unsigned i = 0; w->p.owners && i < w->p.imds; i++) {
+    for (unsigned i = 0; w->p.owners.monitors && i < w->p.imds; i++) {
         const SimOwner *o = &w->owners[i];
         const Addr at = addr_sim(o->imd->host, PORT_RMD);
         OpHost known = {0};
@@ -266,7 +267,7 @@ void check_no_leak(World *w)
     ManagerStats s;
     manager_stats(world_manager(w)->manager, &s);
     /* A directory full of live regions cannot know of more, before some of them go. */
-    bool full = s.regions >= w->p.cmd_regions_max;
+    bool full = s.regions >= w->p.cores.cmd_regions_max;
     for (unsigned i = 0; i < w->p.imds; i++) {
         ImdNode *node = &w->imds[i];
         if (!imd_control_joined(node->member.control))
@@ -290,7 +291,7 @@ static void check_even(World *w)
 {
     ClientRegionInfo info;
     bool judged = (w->p.scenario == SCENARIO_MIRRORS || w->p.scenario == SCENARIO_COPIES) &&
-                  w->p.lie_every_ns == TIME_NEVER; /* a lie comes to light late */
+                  w->p.faults.lie_every_ns == TIME_NEVER; /* a lie comes to light late */
     for (unsigned i = 0; judged && i < w->p.clients; i++) {
         Process *p = &w->processes[i];
         for (unsigned j = 0; p->running && j < DESCS_MAX; j++) {
@@ -308,13 +309,14 @@ static void check_even(World *w)
 /* There is room elsewhere, and time enough has passed. */
 static void check_drained(World *w, const Live *live, unsigned n)
 {
-    bool soon = w->p.scenario == SCENARIO_DRAINS || w->p.drain_rate == 0;
+    bool soon = w->p.scenario == SCENARIO_DRAINS || w->p.hosts.drain_rate == 0;
     bool room = w->p.scenario == SCENARIO_DRAINS || w->p.scenario == SCENARIO_CARRIES;
-    bool judged = room && soon && w->p.limit_every_ns == TIME_NEVER &&
-                  w->p.lie_every_ns == TIME_NEVER && w->p.reclaim_every_ns == TIME_NEVER;
+    bool judged = room && soon && w->p.owners.limit_every_ns == TIME_NEVER &&
+                  w->p.faults.lie_every_ns == TIME_NEVER &&
+                  w->p.owners.reclaim_every_ns == TIME_NEVER;
     for (unsigned i = 0; judged && i < n; i++)
         for (unsigned j = 0; j < w->p.imds; j++)
-            if (w->drained[j] && live[i].address.epoch == w->imds[j].epoch)
+            if (w->drains.of[j] && live[i].address.epoch == w->imds[j].epoch)
                 violate(w, "client%u: region %llu is still on imd%u, which is drained",
                         live[i].client, (unsigned long long)live[i].address.region, j);
 }
@@ -346,12 +348,12 @@ static void check_retained(World *w)
 {
     if (!w->p.calm)
         return;
-    if (w->not_kept >= 5 && w->not_kept > 2 * w->kept)
-        violate(w, "of %u clean closes with DODO_RETAIN only %u were kept", w->kept + w->not_kept,
-                w->kept);
-    if (w->not_reused >= 5 && w->not_reused > 2 * w->reused)
+    if (w->retained.not_kept >= 5 && w->retained.not_kept > 2 * w->retained.kept)
+        violate(w, "of %u clean closes with DODO_RETAIN only %u were kept",
+                w->retained.kept + w->retained.not_kept, w->retained.kept);
+    if (w->retained.not_reused >= 5 && w->retained.not_reused > 2 * w->retained.reused)
         violate(w, "of %u regions kept and fresh only %u were found again",
-                w->reused + w->not_reused, w->reused);
+                w->retained.reused + w->retained.not_reused, w->retained.reused);
 }
 
 /* All clients are gone: nothing but retained regions is left, and all else is free. */
@@ -373,9 +375,9 @@ void check_quiet(World *w)
             violate(w, "imd%u: its monitor does not know that the limit is reached", i);
         if (n->member.hurrying)
             violate(w, "imd%u: hurries though nobody waits for memory", i);
-        if (imd_control_free_bytes(n->member.control) + held != w->p.pool_bytes)
+        if (imd_control_free_bytes(n->member.control) + held != w->p.hosts.pool_bytes)
             violate(w, "imd%u: %llu bytes free and %llu held of %llu", i,
                     (unsigned long long)imd_control_free_bytes(n->member.control),
-                    (unsigned long long)held, (unsigned long long)w->p.pool_bytes);
+                    (unsigned long long)held, (unsigned long long)w->p.hosts.pool_bytes);
     }
 }

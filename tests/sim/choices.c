@@ -40,10 +40,10 @@ static bool choose_killed(Process *p, Desc *d)
 void program_choose_range(Process *p, Desc *d)
 {
     const Params *q = &p->world->p;
-    uint64_t max = (uint64_t)q->region_blocks_max * 4096;
+    uint64_t max = (uint64_t)q->programs.region_blocks_max * 4096;
     if (choose_killed(p, d))
         return;
-    if (program_chance(p, q->popular_ppm)) { /* the same few ranges again and again */
+    if (program_chance(p, q->programs.popular_ppm)) { /* the same few ranges again and again */
         SimRng r;
         sim_rng_init(&r, p->world->seed,
                      0x72000000 + d->file->index * 16 + sim_rng_below(&p->rng, POPULAR_RANGES));
@@ -68,7 +68,7 @@ void program_choose_piece(Thread *t)
     Process *p = t->process;
     const Desc *d = t->desc;
     uint64_t blocks = (d->len + 4095) / 4096;
-    if (program_chance(p, p->world->p.hot_ppm)) {
+    if (program_chance(p, p->world->p.programs.hot_ppm)) {
         uint64_t block = sim_rng_below(&p->rng, blocks < HOT_BLOCKS ? blocks : HOT_BLOCKS);
         t->offset = block * 4096 + (program_chance(p, 500000) ? 0 : sim_rng_below(&p->rng, 4096));
         t->len = program_chance(p, 300000) ? 4096 : sim_rng_spread(&p->rng, 1, 3 * 4096);

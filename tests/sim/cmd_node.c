@@ -23,7 +23,7 @@ static void session_closed(void *ctx, Session *s)
 
 static void cmd_step(CmdNode *n)
 {
-    if (n->paused || n->world->stopping)
+    if (n->paused || n->world->phase.stopping)
         return;
     SimHeap *was = sim_heap_enter(&n->heap);
     uint64_t now = node_now(n);
@@ -140,19 +140,19 @@ void cmd_start(CmdNode *n)
                               .ready = ready,
                               .ctx = n};
     ManagerSink sink = {sink_message, n};
-    ManagerConfig config = {.client_dead_ns = q->client_dead_ns,
-                            .host_dead_ns = q->host_dead_ns,
-                            .distrust_ns = q->host_dead_ns,
-                            .grace_ns = q->grace_ns,
-                            .request_first_retry_ns = q->imd_retry_ns,
-                            .request_retry_max_ns = q->imd_retry_max_ns,
-                            .request_deadline_ns = q->imd_deadline_ns,
+    ManagerConfig config = {.client_dead_ns = q->cores.client_dead_ns,
+                            .host_dead_ns = q->cores.host_dead_ns,
+                            .distrust_ns = q->cores.host_dead_ns,
+                            .grace_ns = q->cores.grace_ns,
+                            .request_first_retry_ns = q->cores.imd_retry_ns,
+                            .request_retry_max_ns = q->cores.imd_retry_max_ns,
+                            .request_deadline_ns = q->cores.imd_deadline_ns,
                             .number = lease_epoch(&n->lease),
                             .weighted = w->p.weighted,
                             .hosts_max = 8,
                             .clients_max = 64,
-                            .regions_max = q->cmd_regions_max,
-                            .opens_max = q->cmd_opens_max};
+                            .regions_max = q->cores.cmd_regions_max,
+                            .opens_max = q->cores.cmd_opens_max};
     Env env = sim_env(&n->env);
     SimHeap *was = sim_heap_enter(&n->heap);
     sim_listen(w, &n->port, &n->transport, &listen);
@@ -161,7 +161,7 @@ void cmd_start(CmdNode *n)
         abort();
     sim_heap_enter(was);
     sim_timer_init(&n->timer, w->net, &n->life, timer_fired, n);
-    n->heap.fail_ppm = w->phase == PHASE_RUN ? w->p.no_memory_ppm : 0;
+    n->heap.fail_ppm = w->phase.now == PHASE_RUN ? w->p.faults.no_memory_ppm : 0;
     story(w, "%s starts", n->name);
     cmd_step(n);
 }

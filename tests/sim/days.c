@@ -140,7 +140,8 @@ static void imd_tells(Days *d)
 {
     Imd *i = &d->imd;
     const bool obeyed = i->answers && i->obey_ns == TIME_NEVER && i->held <= i->limit;
-    if (!i->alive || !i->ready || (i->deaf && d->oracle.saves) || (!obeyed && i->held == i->told) ||
+    if (!i->alive || !i->ready || (i->deaf && d->oracle.saves.on) ||
+        (!obeyed && i->held == i->told) ||
         (!obeyed && i->held >= i->told && d->now_ns < i->told_ns + NS_PER_S))
         return;
     i->told = i->held;
@@ -157,7 +158,7 @@ static void gap(Days *d)
     uint64_t len = sim_rng_spread(&d->machine_rng, NS_PER_MS, DAY_NS / 24);
     uint64_t threshold =
         5 * d->config.poll_ns > 2 * NS_PER_S ? 5 * d->config.poll_ns : 2 * NS_PER_S;
-    m->gap_ns = d->now_ns + len + sim_rng_spread(&d->machine_rng, MINUTE_NS, 3 * DAY_NS);
+    m->times.gap_ns = d->now_ns + len + sim_rng_spread(&d->machine_rng, MINUTE_NS, 3 * DAY_NS);
     node_step(&d->node, d->now_ns); /* the last thing it did */
     oracle_check(d);
     d->now_ns += len;
@@ -174,12 +175,12 @@ static void fall_asleep(Days *d)
     Machine *m = &d->machine;
     uint64_t len = sim_rng_spread(&d->machine_rng, 2 * NS_PER_S, DAY_NS);
     if (sim_rng_chance(&d->power_rng, 500000)) { /* it is said before */
-        d->oracle.must_end |= d->oracle.lends || d->oracle.saves;
+        d->oracle.must_end |= d->oracle.lends || d->oracle.saves.on;
         monitor_sleep(d->node.monitor, true, d->now_ns);
         monitor_sleep(d->node.monitor, false, d->now_ns);
     }
-    m->sleep_ns = d->now_ns + sim_rng_spread(&d->machine_rng, MINUTE_NS, 5 * DAY_NS);
-    m->slept_ns += len;
+    m->times.sleep_ns = d->now_ns + sim_rng_spread(&d->machine_rng, MINUTE_NS, 5 * DAY_NS);
+    m->times.slept_ns += len;
     m->clock_offset_s += (double)len / 1e9;
     d->result->sleeps++;
     story(d, "slept");
@@ -189,7 +190,7 @@ static void leap(Days *d)
 {
     Machine *m = &d->machine;
     double s = (double)sim_rng_spread(&d->machine_rng, 1, 100000);
-    m->leap_ns = d->now_ns + sim_rng_spread(&d->machine_rng, MINUTE_NS, 3 * DAY_NS);
+    m->times.leap_ns = d->now_ns + sim_rng_spread(&d->machine_rng, MINUTE_NS, 3 * DAY_NS);
     m->clock_offset_s += sim_rng_chance(&d->machine_rng, 500000) ? s : -s;
     d->result->leaps++;
     story(d, "the clock leapt");
@@ -197,7 +198,8 @@ static void leap(Days *d)
 
 static void pressure(Days *d)
 {
-    d->machine.pressure_ns = d->now_ns + sim_rng_spread(&d->machine_rng, NS_PER_S, 3 * DAY_NS);
+    d->machine.times.pressure_ns =
+        d->now_ns + sim_rng_spread(&d->machine_rng, NS_PER_S, 3 * DAY_NS);
     oracle_pressure(d);
     monitor_pressure(d->node.monitor, d->now_ns);
 }
@@ -205,13 +207,13 @@ static void pressure(Days *d)
 static void events(Days *d)
 {
     Machine *m = &d->machine;
-    if (d->now_ns >= m->gap_ns)
+    if (d->now_ns >= m->times.gap_ns)
         gap(d);
-    if (d->now_ns >= m->sleep_ns)
+    if (d->now_ns >= m->times.sleep_ns)
         fall_asleep(d);
-    if (d->now_ns >= m->leap_ns)
+    if (d->now_ns >= m->times.leap_ns)
         leap(d);
-    if (d->now_ns >= m->pressure_ns)
+    if (d->now_ns >= m->times.pressure_ns)
         pressure(d);
     imd_events(d);
     imd_tells(d);

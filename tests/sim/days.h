@@ -56,7 +56,9 @@ typedef struct Machine {
     uint64_t averaged_ns, step_ns, tasks_until_ns;
     double keep;           /* of the average, over @step_ns */
     double clock_offset_s; /* the host's clock less the monotonic one */
-    uint64_t slept_ns, leap_ns, gap_ns, sleep_ns, hang_ns, pressure_ns;
+    struct {
+        uint64_t slept_ns, leap_ns, gap_ns, sleep_ns, hang_ns, pressure_ns;
+    } times;
     Mood console, load, memory, rules; /* bad: not known, failing */
     Mood battery;                      /* bad: the host runs on it */
     uint64_t verdicts_until_ns;
@@ -65,9 +67,11 @@ typedef struct Machine {
     bool lists;                    /* what imd gives back stays on the processors' lists */
     uint64_t aside, aside_ns;      /* bytes there; when they were looked through last */
     double growth;                 /* bytes a second */
-    Mood evicting;                 /* bad: the kernel evicts what the owner's programs use */
-    Mood aged;                     /* bad: the owner's active file cache has become inactive */
-    uint64_t evicted, evicted_ns, evicting_ns; /* bytes ever; until then; last */
+    struct {
+        Mood mood; /* bad: the kernel evicts what the owner's programs use */
+        uint64_t bytes, until_ns, last_ns; /* ever */
+    } evicts;
+    Mood aged; /* bad: the owner's active file cache has become inactive */
     uint64_t used_ns, growth_from_ns, growth_until_ns;
 } Machine;
 
@@ -85,20 +89,26 @@ typedef struct Imd {
 } Imd;
 
 typedef struct Oracle {
-    bool lends, saves;
-    uint64_t saved_ns, saved_excused_ns; /* it began to; 0: it has not */
+    bool lends;
+    struct {
+        bool on;
+        uint64_t at_ns, excused_ns; /* it began to; 0: it has not */
+    } saves;
     uint64_t started_ns, ready_ns, terminated_ns, killed_ns;
     uint64_t calm_from_ns, loaded_ns;
     uint64_t limit, limit_ns;
-    uint64_t crash_ns, crash_pause_ns, pressure_ns, pressure_pause_ns;
-    uint64_t next_crash_pause_ns, next_pressure_pause_ns;
+    struct {
+        uint64_t at_ns, pause_ns, next_pause_ns;
+    } crash, pressure;
     bool memory_known, must_end, left;
     MemoryState memory;
     uint64_t held, slack;
-    uint64_t kept;                             /* active file cache when the lending began */
-    uint64_t evicted, evicted_ns;              /* at the last reading; when it grew last, */
-    uint64_t evicted_before_ns;                /* ... and when it had before this lending began */
-    uint64_t evicted_limit, evicted_limit_ns;  /* what has to come back of the limit, and when */
+    uint64_t kept; /* active file cache when the lending began */
+    struct {
+        uint64_t bytes, at_ns;    /* at the last reading; when it grew last, */
+        uint64_t before_ns;       /* ... and when it had before this lending began */
+        uint64_t limit, limit_ns; /* what has to come back of the limit, and when */
+    } evicted;
     uint64_t read_ns, storm_ns, storm_read_ns; /* since when memory goes as it does; 0: not read */
     uint64_t touch_ns, touch_excused_ns;       /* the first one while imd is there */
     uint64_t beat_ns, beat_excused_ns;         /* imd heard of us last */

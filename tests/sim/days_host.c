@@ -147,11 +147,11 @@ void host_advance(Days *d, uint64_t now_ns)
 static void evicted_advance(Days *d)
 {
     Machine *m = &d->machine;
-    if (mood_now(d, &d->evict_rng, &m->evicting, d->now_ns) && m->evicted_ns) {
-        m->evicted += m->total / 50 * ((d->now_ns - m->evicted_ns) / NS_PER_US) / 1000000;
-        m->evicting_ns = d->now_ns;
+    if (mood_now(d, &d->evict_rng, &m->evicts.mood, d->now_ns) && m->evicts.until_ns) {
+        m->evicts.bytes += m->total / 50 * ((d->now_ns - m->evicts.until_ns) / NS_PER_US) / 1000000;
+        m->evicts.last_ns = d->now_ns;
     }
-    m->evicted_ns = d->now_ns;
+    m->evicts.until_ns = d->now_ns;
 }
 
 /* What of the free memory the kernel does not count: an eighth of all at most, half of it a second
@@ -187,8 +187,8 @@ void host_memory(Days *d, MemoryState *ret)
                          .programs_bytes = m->used + (d->imd.alive ? d->imd.held : 0),
                          .inactive_bytes = aged ? cache : 0,
                          .active_bytes = aged ? 0 : cache,
-                         .evicted_bytes = m->evicted,
-                         .reclaimed_bytes = m->evicted,
+                         .evicted_bytes = m->evicts.bytes,
+                         .reclaimed_bytes = m->evicts.bytes,
                          .evicted_ns = d->now_ns,
                          .reserve_bytes = m->reserve};
 }
@@ -203,10 +203,11 @@ void host_look(Days *d)
     s->taken_ns = now;
     s->deliver_ns = now + sim_rng_below(&d->machine_rng, LOOK_LATENCY_MS_MAX) * NS_PER_MS;
     s->touched_ns = d->owner.touched_ns;
-    s->look = (Look){.taken_ns = now,
-                     .slept_ns = m->slept_ns,
-                     .clock_ns = (uint64_t)((m->clock_offset_s - (double)m->slept_ns / 1e9) * 1e9),
-                     .console_source = "a source"};
+    s->look =
+        (Look){.taken_ns = now,
+               .slept_ns = m->times.slept_ns,
+               .clock_ns = (uint64_t)((m->clock_offset_s - (double)m->times.slept_ns / 1e9) * 1e9),
+               .console_source = "a source"};
     facts_init(&s->look.facts);
     if (!mood_now(d, &d->machine_rng, &m->console, now))
         s->look.facts.value[FACT_console_idle] = clock_s(d, now) - d->owner.touched_clock_s;
@@ -216,9 +217,9 @@ void host_look(Days *d)
     bool fails = mood_now(d, &d->machine_rng, &m->rules, now);
     s->recruit = fails ? VERDICT_UNKNOWN : m->recruit;
     s->reclaim = fails ? VERDICT_UNKNOWN : m->reclaim;
-    if (now < m->hang_ns || d->healed)
+    if (now < m->times.hang_ns || d->healed)
         return;
-    m->hang_ns = in(&d->machine_rng, now, DAY_NS / 24, 3 * DAY_NS);
+    m->times.hang_ns = in(&d->machine_rng, now, DAY_NS / 24, 3 * DAY_NS);
     s->deliver_ns = in(&d->machine_rng, now, d->config.poll_ns, MINUTE_NS * 10);
     d->result->silences++;
 }
@@ -228,8 +229,8 @@ uint64_t host_next(const Days *d)
     const Machine *m = &d->machine;
     const Imd *i = &d->imd;
     uint64_t t = d->seen.pending ? d->seen.deliver_ns : d->next_look_ns;
-    t = min_u64(t, min_u64(m->leap_ns, min_u64(m->gap_ns, m->sleep_ns)));
-    t = min_u64(t, m->pressure_ns);
+    t = min_u64(t, min_u64(m->times.leap_ns, min_u64(m->times.gap_ns, m->times.sleep_ns)));
+    t = min_u64(t, m->times.pressure_ns);
     if (i->alive)
         t = min_u64(t, min_u64(i->ready_ns, min_u64(i->crash_ns, i->end_ns)));
     return t;
@@ -248,7 +249,7 @@ void host_heal(Days *d)
     d->owner.touched_ns = d->now_ns;
     d->owner.touched_clock_s = clock_s(d, d->now_ns);
     oracle_touch(d, d->now_ns);
-    m->leap_ns = m->gap_ns = m->sleep_ns = m->pressure_ns = TIME_NEVER;
+    m->times.leap_ns = m->times.gap_ns = m->times.sleep_ns = m->times.pressure_ns = TIME_NEVER;
     m->running = 0;
     m->growth = -1e9;
     m->growth_until_ns = TIME_NEVER;
@@ -266,16 +267,16 @@ void host_begin(Days *d)
                    .used_ns = d->now_ns,
                    .growth_until_ns = d->now_ns,
                    .clock_offset_s = 1.7e9,
-                   .slept_ns = sim_rng_below(rng, DAY_NS)};
-    m->clock_offset_s += (double)m->slept_ns / 1e9;
+                   .times.slept_ns = sim_rng_below(rng, DAY_NS)};
+    m->clock_offset_s += (double)m->times.slept_ns / 1e9;
     m->reserve = m->total / 300;
     m->lists = d->options->seed % 2;
     m->used = m->total / 4;
-    m->leap_ns = in(rng, d->now_ns, MINUTE_NS, 10 * DAY_NS);
-    m->gap_ns = in(rng, d->now_ns, MINUTE_NS, 10 * DAY_NS);
-    m->sleep_ns = in(rng, d->now_ns, MINUTE_NS, 10 * DAY_NS);
-    m->hang_ns = in(rng, d->now_ns, MINUTE_NS, 10 * DAY_NS);
-    m->pressure_ns = in(rng, d->now_ns, MINUTE_NS, 10 * DAY_NS);
+    m->times.leap_ns = in(rng, d->now_ns, MINUTE_NS, 10 * DAY_NS);
+    m->times.gap_ns = in(rng, d->now_ns, MINUTE_NS, 10 * DAY_NS);
+    m->times.sleep_ns = in(rng, d->now_ns, MINUTE_NS, 10 * DAY_NS);
+    m->times.hang_ns = in(rng, d->now_ns, MINUTE_NS, 10 * DAY_NS);
+    m->times.pressure_ns = in(rng, d->now_ns, MINUTE_NS, 10 * DAY_NS);
     d->owner = (Owner){.switch_ns = in(&d->owner_rng, d->now_ns, NS_PER_S, DAY_NS / 4),
                        .next_touch_ns = TIME_NEVER};
     d->owner.touched_clock_s = clock_s(d, 0);

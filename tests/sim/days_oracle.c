@@ -36,8 +36,8 @@ void oracle_begin(Days *d)
 {
     d->oracle = (Oracle){.calm_from_ns = d->now_ns,
                          .loaded_ns = d->now_ns,
-                         .next_crash_pause_ns = MONITOR_CRASH_PAUSE_NS,
-                         .next_pressure_pause_ns = MONITOR_PRESSURE_PAUSE_NS};
+                         .crash.next_pause_ns = MONITOR_CRASH_PAUSE_NS,
+                         .pressure.next_pause_ns = MONITOR_PRESSURE_PAUSE_NS};
 }
 
 /* ---- what a look demands --------------------------------------------------------------------- */
@@ -97,7 +97,7 @@ void oracle_look(Days *d)
         d->oracle.loaded_ns = d->seen.taken_ns;
     if (d->oracle.lends)
         look_demands(d);
-    if (d->oracle.saves)
+    if (d->oracle.saves.on)
         save_demands(d);
 }
 
@@ -106,10 +106,10 @@ void oracle_look(Days *d)
 static void forgive(Days *d)
 {
     Oracle *o = &d->oracle;
-    if (!o->ready_ns || o->saves || since(o->ready_ns, d->now_ns) < MONITOR_PAUSE_MAX_NS)
+    if (!o->ready_ns || o->saves.on || since(o->ready_ns, d->now_ns) < MONITOR_PAUSE_MAX_NS)
         return;
-    o->next_crash_pause_ns = MONITOR_CRASH_PAUSE_NS;
-    o->next_pressure_pause_ns = MONITOR_PRESSURE_PAUSE_NS;
+    o->crash.next_pause_ns = MONITOR_CRASH_PAUSE_NS;
+    o->pressure.next_pause_ns = MONITOR_PRESSURE_PAUSE_NS;
 }
 
 static void begin_pause(uint64_t *at_ns, uint64_t *pause_ns, uint64_t *next_ns, uint64_t now_ns)
@@ -131,10 +131,10 @@ static void start_demands(Days *d)
     demand(d, since(o->calm_from_ns, now) >= c->idle_after_ns, "starts too soon after a reclaim");
     demand(d, d->seen.any && since(d->seen.taken_ns, now) <= LOOK_LATENCY_MS_MAX * NS_PER_MS,
            "starts without having looked");
-    demand(d, since(o->crash_ns, now) >= o->crash_pause_ns, "starts too soon after a crash");
-    if (since(o->pressure_ns, now) < o->pressure_pause_ns)
+    demand(d, since(o->crash.at_ns, now) >= o->crash.pause_ns, "starts too soon after a crash");
+    if (since(o->pressure.at_ns, now) < o->pressure.pause_ns)
         violation(d, "starts %.3f s after pressure, not %.3f s",
-                  (double)since(o->pressure_ns, now) / 1e9, (double)o->pressure_pause_ns / 1e9);
+                  (double)since(o->pressure.at_ns, now) / 1e9, (double)o->pressure.pause_ns / 1e9);
     look_demands(d);
     if (c->has_recruit_rule) {
         demand(d, d->seen.recruit == VERDICT_YES, "starts against recruit_when");
@@ -155,11 +155,11 @@ void oracle_start(Days *d, uint64_t pool, uint64_t limit)
     demand(d, limit <= memory_lendable_bytes(&o->memory, o->held), "lends more than there is");
     demand(d, limit <= pool && limit <= d->config.pool_max_bytes, "lends more than the cap");
     o->lends = true;
-    o->evicted_before_ns = o->evicted_ns;
+    o->evicted.before_ns = o->evicted.at_ns;
     o->kept = o->memory.active_bytes;
     o->must_end = false;
     o->started_ns = d->now_ns;
-    o->ready_ns = o->terminated_ns = o->killed_ns = o->touch_ns = o->saved_ns = 0;
+    o->ready_ns = o->terminated_ns = o->killed_ns = o->touch_ns = o->saves.at_ns = 0;
     o->limit = limit;
     o->limit_ns = d->now_ns;
 }
@@ -191,18 +191,18 @@ void oracle_save(Days *d, uint64_t bytes, uint64_t within_ns)
     save_demands(d);
     forgive(d);
     o->lends = false;
-    o->saves = true;
-    o->saved_ns = o->calm_from_ns = d->now_ns;
-    o->saved_excused_ns = d->excused_ns;
+    o->saves.on = true;
+    o->saves.at_ns = o->calm_from_ns = d->now_ns;
+    o->saves.excused_ns = d->excused_ns;
     o->limit = bytes;
 }
 
 void oracle_terminate(Days *d)
 {
     Oracle *o = &d->oracle;
-    demand(d, o->lends || o->saves, "terminates an imd twice");
+    demand(d, o->lends || o->saves.on, "terminates an imd twice");
     forgive(d);
-    o->lends = o->saves = false;
+    o->lends = o->saves.on = false;
     o->terminated_ns = o->calm_from_ns = d->now_ns;
 }
 
@@ -253,15 +253,15 @@ void oracle_touch(Days *d, uint64_t at_ns)
 static void oracle_evicted(Days *d, const MemoryState *m, uint64_t held)
 {
     Oracle *o = &d->oracle;
-    uint64_t lost = m->evicted_bytes - o->evicted;
-    o->evicted = m->evicted_bytes;
+    uint64_t lost = m->evicted_bytes - o->evicted.bytes;
+    o->evicted.bytes = m->evicted_bytes;
     if (lost)
-        o->evicted_ns = d->now_ns;
+        o->evicted.at_ns = d->now_ns;
     if (!o->lends || lost < m->total_bytes / 1600 || lost > held || !o->memory_known ||
-        since(o->evicted_before_ns, o->started_ns) < 15 * MINUTE_NS)
+        since(o->evicted.before_ns, o->started_ns) < 15 * MINUTE_NS)
         return;
-    o->evicted_limit = held - lost / 2;
-    o->evicted_limit_ns = d->now_ns;
+    o->evicted.limit = held - lost / 2;
+    o->evicted.limit_ns = d->now_ns;
 }
 
 void oracle_memory(Days *d, const MemoryState *m, uint64_t held)
@@ -291,10 +291,10 @@ void oracle_memory(Days *d, const MemoryState *m, uint64_t held)
 void oracle_pressure(Days *d)
 {
     Oracle *o = &d->oracle;
-    if (!(o->lends || o->saves) || o->must_end) /* it ends already, for another cause */
+    if (!(o->lends || o->saves.on) || o->must_end) /* it ends already, for another cause */
         return;
     forgive(d);
-    begin_pause(&o->pressure_ns, &o->pressure_pause_ns, &o->next_pressure_pause_ns, d->now_ns);
+    begin_pause(&o->pressure.at_ns, &o->pressure.pause_ns, &o->pressure.next_pause_ns, d->now_ns);
     o->must_end = true;
     d->result->pressures++;
 }
@@ -302,7 +302,7 @@ void oracle_pressure(Days *d)
 void oracle_reset(Days *d)
 {
     d->oracle.calm_from_ns = d->oracle.loaded_ns = d->now_ns;
-    d->oracle.must_end = d->oracle.lends || d->oracle.saves;
+    d->oracle.must_end = d->oracle.lends || d->oracle.saves.on;
 }
 
 void oracle_ended(Days *d, bool by_itself)
@@ -314,12 +314,12 @@ void oracle_ended(Days *d, bool by_itself)
         forgive(d);
     if (by_itself) {
         d->result->crashes++;
-        begin_pause(&o->crash_ns, &o->crash_pause_ns, &o->next_crash_pause_ns, d->now_ns);
+        begin_pause(&o->crash.at_ns, &o->crash.pause_ns, &o->crash.next_pause_ns, d->now_ns);
     }
     if (o->started_ns)
         d->result->lent_ns += since(o->started_ns, d->now_ns);
-    o->lends = o->saves = o->must_end = false;
-    o->ready_ns = o->touch_ns = o->saved_ns = o->over_ns = 0;
+    o->lends = o->saves.on = o->must_end = false;
+    o->ready_ns = o->touch_ns = o->saves.at_ns = o->over_ns = 0;
 }
 
 /* ---- after everything ------------------------------------------------------------------------ */
@@ -398,7 +398,7 @@ static void check_lending(Days *d)
     check_storm(d);
     check_steady(d);
     check_given(d);
-    demand(d, o->evicted_limit_ns != now || o->limit <= o->evicted_limit,
+    demand(d, o->evicted.limit_ns != now || o->limit <= o->evicted.limit,
            "keeps what the owner's programs lost");
 }
 
@@ -414,10 +414,10 @@ static void check_saving(Days *d)
     demand(d, o->read_ns != now || o->limit <= lendable(o), "saves what the owner needs");
     check_given(d);
     demand(d,
-           d->imd.answered || since(o->saved_ns, now) <=
-                                  given_within(d) + since(o->saved_excused_ns, d->excused_ns),
+           d->imd.answered || since(o->saves.at_ns, now) <=
+                                  given_within(d) + since(o->saves.excused_ns, d->excused_ns),
            "waits for an imd that says nothing");
-    demand(d, since(o->saved_ns, now) <= d->config.save_within_ns + NS_PER_MS,
+    demand(d, since(o->saves.at_ns, now) <= d->config.save_within_ns + NS_PER_MS,
            "saves for longer than it may");
 }
 
@@ -436,9 +436,9 @@ static void check_return(Days *d)
     const MonitorConfig *c = &d->config;
     if (!o->touch_ns || c->dedicated || c->has_reclaim_rule || d->imd.stuck)
         return;
-    const uint64_t saved_ns = o->saved_ns ? c->save_within_ns : 0;
+    const uint64_t saved_ns = o->saves.at_ns ? c->save_within_ns : 0;
     const uint64_t allowed = return_allowed(d, c->leave_deadline_ns + saved_ns);
-    if (o->saves && !d->imd.deaf && since(o->touch_ns, d->now_ns) > return_allowed(d, 0))
+    if (o->saves.on && !d->imd.deaf && since(o->touch_ns, d->now_ns) > return_allowed(d, 0))
         demand(d, d->imd.held <= d->machine.total / 100, "the owner's memory is not back");
     if (since(o->touch_ns, d->now_ns) > allowed)
         violation(d, "imd is there %" PRIu64 " ms after a touch, %" PRIu64 " are allowed",
@@ -451,14 +451,14 @@ void oracle_check(Days *d)
     const Oracle *o = &d->oracle;
     if (o->lends)
         check_lending(d);
-    if (o->saves)
+    if (o->saves.on)
         check_saving(d);
     if (!d->imd.alive)
         return;
     check_return(d);
     beat_demands(d);
     demand(d,
-           o->lends || o->saves || o->killed_ns ||
+           o->lends || o->saves.on || o->killed_ns ||
                since(o->terminated_ns, d->now_ns) <= d->config.leave_deadline_ns + NS_PER_MS,
            "does not kill an imd that does not leave");
 }

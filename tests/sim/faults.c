@@ -4,9 +4,10 @@
 
 static uint64_t how_long(World *w)
 {
-    uint64_t some = sim_rng_spread(&w->rng, NS_PER_MS, w->p.fault_long_ns);
+    uint64_t some = sim_rng_spread(&w->rng, NS_PER_MS, w->p.faults.long_ns);
     /* Now and then longer than any silence is tolerated. */
-    uint64_t very = sim_rng_between(&w->rng, w->p.host_dead_ns, 2 * w->p.client_dead_ns);
+    uint64_t very =
+        sim_rng_between(&w->rng, w->p.cores.host_dead_ns, 2 * w->p.cores.client_dead_ns);
     uint64_t one_in = w->p.scenario == SCENARIO_RECLAIM ? 2 : 8;
     return !w->p.calm && sim_rng_below(&w->rng, one_in) == 0 ? very : some;
 }
@@ -109,7 +110,7 @@ static void resume_cmd(void *ctx, uint64_t arg)
 static void start_process(void *ctx, uint64_t arg)
 {
     World *w = ctx;
-    if (!w->processes[arg].running && w->phase == PHASE_RUN)
+    if (!w->processes[arg].running && w->phase.now == PHASE_RUN)
         process_start(&w->processes[arg]);
 }
 
@@ -122,7 +123,7 @@ static void resume_process(void *ctx, uint64_t arg)
 static void faults_restart_process(Process *p)
 {
     World *w = p->world;
-    if (w->phase == PHASE_RUN)
+    if (w->phase.now == PHASE_RUN)
         later(w, sim_rng_spread(&w->rng, NS_PER_MS, NS_PER_S), NULL, start_process, p->index);
 }
 
@@ -139,7 +140,8 @@ static bool all_back(const World *w)
 {
     for (unsigned i = 0; i < w->p.imds; i++) {
         const ImdNode *n = &w->imds[i];
-        if (!n->running || n->paused || n->leaving || world_now(w) < n->silent_ns + w->p.back_ns)
+        if (!n->running || n->paused || n->leaving ||
+            world_now(w) < n->silent_ns + w->p.faults.back_ns)
             return false;
         for (unsigned j = 0; j < w->p.imd_threads; j++)
             if (n->threads[j].paused)
@@ -153,7 +155,7 @@ static void imd_fault(World *w, enum Fault f)
     uint64_t i = sim_rng_below(&w->rng, w->p.imds), how_long_ns = how_long(w);
     uint64_t thread = sim_rng_below(&w->rng, w->p.imd_threads);
     ImdNode *n = &w->imds[i];
-    if (!n->running || n->paused || n->leaving || (w->p.one_by_one && !all_back(w)))
+    if (!n->running || n->paused || n->leaving || (w->p.faults.one_by_one && !all_back(w)))
         return;
     if (f == FAULT_IMD_CRASH) {
         cover(w, COVER_IMD_CRASHED);
@@ -184,8 +186,8 @@ static void client_fault(World *w, enum Fault f)
     } else if (f == FAULT_CLIENT_KILL_WRITING) {
         p->kill_when_writing = true;
     } else {
-        if (w->p.client_pause_ns)
-            how_long_ns = sim_rng_below(&w->rng, w->p.client_pause_ns);
+        if (w->p.faults.client_pause_ns)
+            how_long_ns = sim_rng_below(&w->rng, w->p.faults.client_pause_ns);
         process_pause(p);
         later(w, how_long_ns, &p->life, resume_process, i);
     }
@@ -232,20 +234,20 @@ static void fault_due(void *ctx, uint64_t arg)
     World *w = ctx;
     unsigned total = 0, f = 0;
     (void)arg;
-    if (w->phase != PHASE_RUN)
+    if (w->phase.now != PHASE_RUN)
         return;
     for (unsigned i = 0; i < FAULT_COUNT; i++)
-        total += w->p.faults[i];
+        total += w->p.faults.weights[i];
     uint64_t pick = sim_rng_below(&w->rng, total);
-    while (f < FAULT_COUNT && pick >= w->p.faults[f])
-        pick -= w->p.faults[f++];
+    while (f < FAULT_COUNT && pick >= w->p.faults.weights[f])
+        pick -= w->p.faults.weights[f++];
     fault(w, (enum Fault)f);
     next_fault(w);
 }
 
 static void next_fault(World *w)
 {
-    later(w, sim_rng_below(&w->rng, 2 * w->p.fault_every_ns), NULL, fault_due, 0);
+    later(w, sim_rng_below(&w->rng, 2 * w->p.faults.every_ns), NULL, fault_due, 0);
 }
 
 /* ---- slow hosts ----------------------------------------------------------------------------- */
@@ -267,7 +269,7 @@ static void end_trickle(void *ctx, uint64_t arg)
 {
     World *w = ctx;
     (void)arg;
-    if (w->phase != PHASE_RUN)
+    if (w->phase.now != PHASE_RUN)
         return;
     set_trickle(w, 0);
     next_trickle(w);
@@ -277,25 +279,25 @@ static void begin_trickle(void *ctx, uint64_t arg)
 {
     World *w = ctx;
     (void)arg;
-    if (w->phase != PHASE_RUN)
+    if (w->phase.now != PHASE_RUN)
         return;
     cover(w, COVER_TRICKLED);
     story(w, "the hosts serve a long datagram in %llu ms",
-          (unsigned long long)(w->p.trickle_ns / NS_PER_MS));
-    set_trickle(w, w->p.trickle_ns);
+          (unsigned long long)(w->p.faults.trickle_ns / NS_PER_MS));
+    set_trickle(w, w->p.faults.trickle_ns);
     later(w, how_long(w), NULL, end_trickle, 0);
 }
 
 static void next_trickle(World *w)
 {
-    later(w, sim_rng_below(&w->rng, 2 * w->p.fault_every_ns), NULL, begin_trickle, 0);
+    later(w, sim_rng_below(&w->rng, 2 * w->p.faults.every_ns), NULL, begin_trickle, 0);
 }
 
 void faults_start(World *w)
 {
-    if (w->p.trickle_ns)
+    if (w->p.faults.trickle_ns)
         next_trickle(w);
-    else if (w->p.fault_every_ns != TIME_NEVER)
+    else if (w->p.faults.every_ns != TIME_NEVER)
         next_fault(w);
 }
 

@@ -17,10 +17,10 @@ void held_add(ImdNode *n, const ImdCommand *c)
 {
     const ImdRegion *r = &c->region;
     World *w = n->world;
-    if (!id_set_add(&n->ids_used, r->region))
+    if (!id_set_add(&n->seen.ids, r->region))
         violate(w, "imd%u: region id %llu was used before in this epoch", n->index,
                 (unsigned long long)r->region);
-    if (r->pool_offset + r->len > w->p.pool_bytes)
+    if (r->pool_offset + r->len > w->p.hosts.pool_bytes)
         violate(w, "imd%u: a region outside the pool", n->index);
     for (unsigned i = 0; i < n->held_count; i++) {
         const ImdHeld *h = &n->held[i];

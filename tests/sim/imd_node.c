@@ -58,9 +58,9 @@ static void sink_command(void *ctx, const ImdCommand *c)
         violate(n->world, "imd%u: a command too many, or to no thread", n->index);
         return;
     }
-    n->adds_done += c->kind == IMD_ADD;
-    n->reopens_done += c->kind == IMD_REOPEN;
-    if (n->adds_done > n->allocs_seen || n->reopens_done > n->reopens_seen)
+    n->seen.adds_done += c->kind == IMD_ADD;
+    n->seen.reopens_done += c->kind == IMD_REOPEN;
+    if (n->seen.adds_done > n->seen.allocs || n->seen.reopens_done > n->seen.reopens)
         violate(n->world, "imd%u: a control request was executed twice", n->index);
     imd_thread_order(t, c);
 }
@@ -94,7 +94,7 @@ static void sink_give_all_back(void *ctx)
     if (!all_parted(n))
         violate(n->world, "imd%u: memory is given back that clients may still read", n->index);
     cover(n->world, COVER_GIVEN_BACK);
-    memset(n->pool, 0, n->world->p.pool_bytes);
+    memset(n->pool, 0, n->world->p.hosts.pool_bytes);
 }
 
 static void sink_hurry(void *ctx, bool on, uint64_t now_ns)
@@ -107,14 +107,14 @@ static void sink_hurry(void *ctx, bool on, uint64_t now_ns)
 static void sink_slow(void *ctx, uint64_t rate_bytes)
 {
     ImdNode *n = ctx;
-    const uint64_t cap = n->world->p.cap_bytes;
-    pace_set(&n->pace, cap && cap < rate_bytes ? cap : rate_bytes, n->world->p.cap_packets);
+    const uint64_t cap = n->world->p.hosts.cap_bytes;
+    pace_set(&n->pace, cap && cap < rate_bytes ? cap : rate_bytes, n->world->p.hosts.cap_packets);
 }
 
 static bool sink_used(void *ctx, uint64_t used_bytes, uint64_t limit_bytes)
 {
     ImdNode *n = ctx;
-    bool listens = n->world->phase != PHASE_RUN || sim_rng_below(&n->env.rng, 4) > 0;
+    bool listens = n->world->phase.now != PHASE_RUN || sim_rng_below(&n->env.rng, 4) > 0;
     story(n->world, "  imd%u uses %llu of %llu bytes%s", n->index, (unsigned long long)used_bytes,
           (unsigned long long)limit_bytes, listens ? "" : ", which its monitor does not hear");
     n->reported_used = listens ? used_bytes : n->reported_used;
@@ -150,7 +150,7 @@ static void imd_gone(ImdNode *n);
 static void check_left(ImdNode *n)
 {
     const World *w = n->world;
-    if (world_now(w) >= n->left_ns + w->p.leave_deadline_ns)
+    if (world_now(w) >= n->left_ns + w->p.cores.leave_deadline_ns)
         return;
     if (!all_parted(n))
         violate(n->world, "imd%u left without a good-bye to its clients", n->index);
@@ -161,7 +161,7 @@ static void check_left(ImdNode *n)
 
 static void control_step(ImdNode *n)
 {
-    if (!n->running || n->paused || n->world->stopping)
+    if (!n->running || n->paused || n->world->phase.stopping)
         return;
     SimHeap *was = sim_heap_enter(&n->heap);
     uint64_t now = imd_now(n);
@@ -191,12 +191,12 @@ static void note_request(ImdNode *n, const Session *s, const uint8_t *payload, s
     WireRequest q;
     if (wire_request_decode(payload, len, &q) < 0)
         return;
-    if (!id_set_add(&n->requests_seen, id128_hash(&s->peer_id) ^ mix64(q.id))) {
+    if (!id_set_add(&n->seen.requests, id128_hash(&s->peer_id) ^ mix64(q.id))) {
         cover(n->world, COVER_REQUESTS_REPEATED);
         return;
     }
-    n->allocs_seen += q.op == OP_ALLOC;
-    n->reopens_seen += q.op == OP_REOPEN;
+    n->seen.allocs += q.op == OP_ALLOC;
+    n->seen.reopens += q.op == OP_REOPEN;
 }
 
 static void control_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
@@ -259,18 +259,18 @@ static void control_start(ImdNode *n)
                                 .news = sink_news,
                                 .ctx = n};
     ImdMemberConfig config = {.control = {.epoch = n->epoch,
-                                          .pool_bytes = q->pool_bytes,
+                                          .pool_bytes = q->hosts.pool_bytes,
                                           .threads = q->imd_threads,
-                                          .regions_max = q->imd_regions_max,
-                                          .extent_bytes = q->extent_bytes,
-                                          .beat_ns = q->beat_ns,
-                                          .manager_dead_ns = q->host_dead_ns,
-                                          .retained_age_max_ns = q->retained_age_ns,
-                                          .give_back = q->give_back},
+                                          .regions_max = q->cores.imd_regions_max,
+                                          .extent_bytes = q->hosts.extent_bytes,
+                                          .beat_ns = q->cores.beat_ns,
+                                          .manager_dead_ns = q->cores.host_dead_ns,
+                                          .retained_age_max_ns = q->cores.retained_age_ns,
+                                          .give_back = q->hosts.give_back},
                               .manager = addr_sim(HOST_CMD, PORT_CMD),
-                              .owned = q->give_back,
-                              .owner_silence_ns = q->host_dead_ns,
-                              .leave_deadline_ns = q->leave_deadline_ns};
+                              .owned = q->hosts.give_back,
+                              .owner_silence_ns = q->cores.host_dead_ns,
+                              .leave_deadline_ns = q->cores.leave_deadline_ns};
     for (unsigned i = 0; i < q->imd_threads; i++)
         config.control.ports[i] = (uint16_t)(PORT_DATA + i);
     sim_listen(w, &n->port, &n->transport, &listen);
@@ -284,7 +284,7 @@ static void control_start(ImdNode *n)
 /* What was in the memory before: nothing that a program wrote, and much of it alike. */
 static void fill_pool(ImdNode *n)
 {
-    size_t len = n->world->p.pool_bytes, done = min_u64(len, 16384);
+    size_t len = n->world->p.hosts.pool_bytes, done = min_u64(len, 16384);
     sim_rng_fill(&n->env.rng, n->pool, done);
     for (size_t more; done < len; done += more) {
         more = min_u64(done, len - done);
@@ -306,13 +306,13 @@ void imd_start(ImdNode *n)
     if (n->epoch)
         cover(w, COVER_EPOCHS);
     n->epoch = sim_rng_u64(&n->env.rng) | 1;
-    pace_init(&n->pace, w->p.cap_bytes, w->p.cap_packets);
+    pace_init(&n->pace, w->p.hosts.cap_bytes, w->p.hosts.cap_packets);
     sim_heap_init(&n->heap, n->epoch);
     n->clock_offset_ns = sim_rng_below(&n->env.rng, 1000000 * NS_PER_S);
     n->held_count = 0;
-    n->allocs_seen = n->reopens_seen = n->adds_done = n->reopens_done = 0;
+    n->seen.allocs = n->seen.reopens = n->seen.adds_done = n->seen.reopens_done = 0;
     if (!n->pool)
-        n->pool = malloc(w->p.pool_bytes);
+        n->pool = malloc(w->p.hosts.pool_bytes);
     if (!n->pool)
         abort();
     fill_pool(n);
@@ -323,7 +323,7 @@ void imd_start(ImdNode *n)
     for (unsigned i = 0; i < w->p.imd_threads; i++)
         imd_thread_start(n, i);
     sim_heap_enter(was);
-    n->heap.fail_ppm = w->phase == PHASE_RUN ? w->p.no_memory_ppm : 0;
+    n->heap.fail_ppm = w->phase.now == PHASE_RUN ? w->p.faults.no_memory_ppm : 0;
     story(w, "imd%u starts with epoch %016llx", n->index, (unsigned long long)n->epoch);
     control_step(n);
 }
@@ -360,8 +360,8 @@ static void imd_gone(ImdNode *n)
     }
     port_close(&n->port);
     member_deinit(&n->member);
-    id_set_free(&n->ids_used);
-    id_set_free(&n->requests_seen);
+    id_set_free(&n->seen.ids);
+    id_set_free(&n->seen.requests);
     sim_heap_enter(was);
     if (n->heap.bytes)
         violate(w, "imd%u left %zu bytes allocated at its end", n->index, n->heap.bytes);
@@ -412,7 +412,7 @@ void imd_limit(ImdNode *n, uint64_t bytes)
     if (member_heard(&n->member, text, (size_t)len, imd_now(n)) != OWNER_LIMIT)
         violate(n->world, "imd%u does not understand its limit", n->index);
     if (imd_control_limit_bytes(n->member.control) / POOL_ALIGN !=
-        min_u64(bytes, n->world->p.pool_bytes) / POOL_ALIGN)
+        min_u64(bytes, n->world->p.hosts.pool_bytes) / POOL_ALIGN)
         violate(n->world, "imd%u does not keep to its limit", n->index);
     sim_heap_enter(was);
     control_step(n);
@@ -420,7 +420,7 @@ void imd_limit(ImdNode *n, uint64_t bytes)
 
 void imd_save(ImdNode *n, uint64_t bytes)
 {
-    const uint64_t within_ns = n->world->p.save_within_ns;
+    const uint64_t within_ns = n->world->p.owners.save_within_ns;
     if (!n->running || n->paused || n->leaving)
         return;
     story(n->world, "imd%u may save %llu bytes", n->index, (unsigned long long)bytes);

@@ -60,9 +60,11 @@ typedef struct ImdNode {
     uint8_t *pool;
     ImdHeld held[256];
     unsigned held_count;
-    IdSet ids_used;      /* region ids of this epoch */
-    IdSet requests_seen; /* (manager, id) */
-    uint64_t allocs_seen, reopens_seen, adds_done, reopens_done;
+    struct {
+        IdSet ids;      /* of regions, of this epoch */
+        IdSet requests; /* (manager, id) */
+        uint64_t allocs, reopens, adds_done, reopens_done;
+    } seen;
     uint64_t reported_used, reported_limit; /* to its monitor */
     uint64_t left_ns;                       /* when it was asked to leave */
     uint64_t save_by_ns;                    /* its owner is back: it leaves by then; 0: he is not */

@@ -96,11 +96,11 @@ static void thread_timer(void *ctx, uint64_t arg)
 static void thread_turn_later(ImdThread *t)
 {
     const World *w = t->node->world;
-    if (w->p.turn_late_ns == 0)
+    if (w->p.faults.turn_late_ns == 0)
         thread_turn(t);
     else if (serve_waits(&t->serve))
         sim_timer_set(&t->timer,
-                      world_now(w) + sim_rng_below(&t->node->world->rng, w->p.turn_late_ns));
+                      world_now(w) + sim_rng_below(&t->node->world->rng, w->p.faults.turn_late_ns));
 }
 
 static void obey_ready(ImdThread *t)
@@ -136,8 +136,8 @@ void imd_thread_order(ImdThread *t, const ImdCommand *c)
     t->queue[last] = *c;
     t->queue_going[last] = c->kind == IMD_PURGE ? held_going(c->region.extents) : 0;
     uint64_t at = world_now(n->world) + imd_moment(n);
-    if (c->kind == IMD_PURGE && n->world->p.purge_ns)
-        at += sim_rng_below(&n->world->rng, n->world->p.purge_ns);
+    if (c->kind == IMD_PURGE && n->world->p.hosts.purge_ns)
+        at += sim_rng_below(&n->world->rng, n->world->p.hosts.purge_ns);
     if (at < t->last_delivery_ns)
         at = t->last_delivery_ns;
     t->last_delivery_ns = at;
@@ -273,15 +273,16 @@ void imd_thread_start(ImdNode *n, unsigned index)
     ImdDataSink sink = {data_message, data_burst, data_probe_ack, t};
     ImdServeConfig config = {.data = {.epoch = n->epoch,
                                       .pool = n->pool,
-                                      .pool_bytes = q->pool_bytes,
-                                      .writes_max = q->imd_writes_max,
-                                      .write_age_ns = q->client_dead_ns,
-                                      .fills_max = q->imd_fills_max,
-                                      .grant_bytes = q->grant_bytes},
-                             .leave_deadline_ns = member_threads_deadline(q->leave_deadline_ns),
-                             .pace = q->cap_bytes ? &n->pace : NULL};
-    if (q->cap_bytes) /* as in imd/threads.c */
-        config.data.pace_bytes = (uint32_t)min_u64(q->cap_bytes / 64, UINT32_MAX);
+                                      .pool_bytes = q->hosts.pool_bytes,
+                                      .writes_max = q->cores.imd_writes_max,
+                                      .write_age_ns = q->cores.client_dead_ns,
+                                      .fills_max = q->cores.imd_fills_max,
+                                      .grant_bytes = q->cores.grant_bytes},
+                             .leave_deadline_ns =
+                                 member_threads_deadline(q->cores.leave_deadline_ns),
+                             .pace = q->hosts.cap_bytes ? &n->pace : NULL};
+    if (q->hosts.cap_bytes) /* as in imd/threads.c */
+        config.data.pace_bytes = (uint32_t)min_u64(q->hosts.cap_bytes / 64, UINT32_MAX);
     sim_listen(w, &t->port, &t->transport, &listen);
     sim_timer_init(&t->timer, w->net, &n->life, thread_timer, t);
     if (serve_init(&t->serve, &config, &env, &sink) < 0)

@@ -7,15 +7,15 @@ static void lie_due(void *ctx, uint64_t arg);
 
 static void lie_later(World *w)
 {
-    uint64_t after = sim_rng_below(&w->lies_rng, 2 * w->p.lie_every_ns);
+    uint64_t after = sim_rng_below(&w->rngs.lies, 2 * w->p.faults.lie_every_ns);
     simnet_at(w->net, world_now(w) + after, NULL, lie_due, w, 0);
 }
 
 /* A few bits, or a block's worth of bytes, as if it were another's. */
 static void pool_change(World *w, uint8_t *pool)
 {
-    SimRng *r = &w->lies_rng;
-    uint64_t blocks = w->p.pool_bytes / 4096;
+    SimRng *r = &w->rngs.lies;
+    uint64_t blocks = w->p.hosts.pool_bytes / 4096;
     for (uint64_t n = sim_rng_spread(r, 1, 1 + blocks / 2); n > 0; n--) {
         uint8_t *block = pool + sim_rng_below(r, blocks) * 4096;
         if (sim_rng_below(r, 4))
@@ -29,9 +29,9 @@ static void lie_due(void *ctx, uint64_t arg)
 {
     World *w = ctx;
     (void)arg;
-    if (w->phase != PHASE_RUN)
+    if (w->phase.now != PHASE_RUN)
         return;
-    ImdNode *n = &w->imds[sim_rng_below(&w->lies_rng, w->p.imds)];
+    ImdNode *n = &w->imds[sim_rng_below(&w->rngs.lies, w->p.imds)];
     if (n->running) {
         cover(w, COVER_LIES);
         pool_change(w, n->pool);
@@ -41,7 +41,7 @@ static void lie_due(void *ctx, uint64_t arg)
 
 void lies_start(World *w)
 {
-    sim_rng_init(&w->lies_rng, w->seed, 0x6c696573);
-    if (w->p.lie_every_ns != TIME_NEVER)
+    sim_rng_init(&w->rngs.lies, w->seed, 0x6c696573);
+    if (w->p.faults.lie_every_ns != TIME_NEVER)
         lie_later(w);
 }

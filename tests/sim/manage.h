@@ -168,21 +168,23 @@ typedef struct UserThread {
     Channel *channel;
     SimPort port;
     SimTimer timer, wait;
-    /* a call of libdodo's */
-    Call call;
-    bool in_call, in_file;
-    Call *file_call, *write_call;
-    uint8_t file_need;
-    /* a job of the cache's */
-    CacheJob *job, work;
-    CacheResult result;
-    CacheRange earlier[16]; /* of a file: what a run is said to have needed */
-    uint64_t began_ns, digest;
-    size_t at;         /* of a write of the file alone */
-    bool job_injected; /* the file failed its write or sync */
-    uint8_t *bounce;
-    bool copied; /* a clone: into there */
-    struct iovec copy;
+    struct {
+        Call call;
+        bool in_call, in_file;
+        Call *file_call, *write_call;
+        uint8_t file_need;
+    } dodo; /* a call of libdodo's */
+    struct {
+        CacheJob *of, work;
+        CacheResult result;
+        CacheRange earlier[16]; /* of a file: what a run is said to have needed */
+        uint64_t began_ns, digest;
+        size_t at;     /* of a write of the file alone */
+        bool injected; /* the file failed its write or sync */
+        uint8_t *bounce;
+        bool copied; /* a clone: into there */
+        struct iovec copy;
+    } job; /* of the cache's */
     /* a call of the program's */
     bool busy, woken, thinking;
     struct Lane *lane; /* NULL: it has no hits */
@@ -211,17 +213,23 @@ struct User {
     ManageWorld *m;
     unsigned index;
     uint32_t life, number;
-    bool running, leaving, dying, exiting;
+    bool running;
+    struct {
+        bool leaving, dying, exiting;
+        CacheEnd rest; /* what exit() writes at last */
+        bool failed;   /* the file did not take it */
+        unsigned retain_at;
+    } end;
     bool checking; /* the last run: reads all that is there */
-    unsigned tries, check_at, retain_at;
-    CacheEnd end;    /* what exit() writes at last */
-    bool end_failed; /* the file did not take it */
+    unsigned tries, check_at;
     enum UserStep step;
-    unsigned depth;                /* of what runs beside a copy */
-    uint64_t reads_ns;             /* that its calls' reads took */
-    const UserFile *asked;         /* for a part of it, of which not all is taken yet, ... */
-    uint64_t asked_from, asked_to; /* ... from there to there: the ledger was looked at then */
-    uint64_t kill_after;           /* steps */
+    unsigned depth;    /* of what runs beside a copy */
+    uint64_t reads_ns; /* that its calls' reads took */
+    struct {
+        const UserFile *file; /* for a part of it, of which not all is taken yet, ... */
+        uint64_t from, to;    /* ... from there to there: the ledger was looked at then */
+    } asked;
+    uint64_t kill_after; /* steps */
     uint64_t clock_offset_ns;
     SimRng rng;
     SimEnv env;
@@ -245,7 +253,9 @@ typedef struct ManageParams {
     CacheConfig cache;
     uint64_t copy_ns, think_ns, recall_ns;
     uint32_t rdonly_ppm, retain_ppm, stripe_ppm, through_ppm, stream_ppm, large_ppm;
-    unsigned writes, syncs, opens, closes, changes, exits, policies, others;
+    struct {
+        unsigned writes, syncs, opens, closes, changes, exits, policies, others;
+    } weights;
     uint64_t kill_steps; /* on average; 0: nobody is killed */
     uint64_t full_every_ns;
     uint32_t beside_ppm;

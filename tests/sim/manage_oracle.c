@@ -114,7 +114,7 @@ static void no_job_is_left(const UserRegion *r)
 {
     for (unsigned i = 0; i < USER_THREADS_MAX; i++) {
         const UserThread *t = &r->user->threads[i];
-        if (t->job == &t->work && t->job->file == r)
+        if (t->job.of == &t->job.work && t->job.of->file == r)
             violate(&r->user->m->w, "program%u, region %d: it is closed, and a job goes on",
                     r->user->index, r->rd);
     }
@@ -379,7 +379,7 @@ static void synced(UserThread *t)
 void truth_exited(User *u)
 {
     World *w = &u->m->w;
-    for (unsigned i = 0; i < USER_REGIONS_MAX && !u->end_failed; i++) {
+    for (unsigned i = 0; i < USER_REGIONS_MAX && !u->end.failed; i++) {
         const UserRegion *r = &u->regions[i];
         const UserFile *f = r->file;
         bool written = r->state == REGION_OPENED && !(r->flags & DODO_RDONLY) && !r->lost;
@@ -457,11 +457,11 @@ void truth_call_over(UserThread *t)
 static void write_job_over(UserThread *t, UserRegion *r)
 {
     ManageWorld *m = t->user->m;
-    const CacheJob *j = t->job;
-    bool failed = t->result.count < 0 || (uint64_t)t->result.count < j->len;
+    const CacheJob *j = t->job.of;
+    bool failed = t->job.result.count < 0 || (uint64_t)t->job.result.count < j->len;
     if (j->both) {
         manage_cover(m, MANAGE_COVER_WRITES_BOTH);
-        m->cover[MANAGE_COVER_WRITES_BOTH_LOST] += t->result.remote_error != 0;
+        m->cover[MANAGE_COVER_WRITES_BOTH_LOST] += t->job.result.remote_error != 0;
     }
     if (!failed || !j->pieces)
         return;
@@ -474,18 +474,18 @@ static void write_job_over(UserThread *t, UserRegion *r)
 static bool part_begins(UserThread *t)
 {
     User *u = t->user;
-    const CacheJob *j = t->job;
+    const CacheJob *j = t->job.of;
     if (j->kind != CACHE_ASK && j->kind != CACHE_FILL)
         return false;
     const UserRegion *r = j->file;
     uint64_t from = r->offset + j->offset, to = from + j->len;
-    bool asked =
-        j->kind == CACHE_FILL && u->asked == r->file && u->asked_from == from && to <= u->asked_to;
-    if (asked && to < u->asked_to)
+    bool asked = j->kind == CACHE_FILL && u->asked.file == r->file && u->asked.from == from &&
+                 to <= u->asked.to;
+    if (asked && to < u->asked.to)
         manage_cover(u->m, MANAGE_COVER_PARTS_ON);
-    u->asked = j->kind == CACHE_ASK || (asked && to < u->asked_to) ? r->file : NULL;
-    u->asked_from = asked ? to : from;
-    u->asked_to = asked ? u->asked_to : to;
+    u->asked.file = j->kind == CACHE_ASK || (asked && to < u->asked.to) ? r->file : NULL;
+    u->asked.from = asked ? to : from;
+    u->asked.to = asked ? u->asked.to : to;
     return !asked;
 }
 
@@ -510,12 +510,12 @@ void truth_job_over(UserThread *t)
 {
     User *u = t->user;
     ManageWorld *m = u->m;
-    const CacheJob *j = t->job;
-    const CacheResult *x = &t->result;
+    const CacheJob *j = t->job.of;
+    const CacheResult *x = &t->job.result;
     UserRegion *r = j->file;
-    if (j->kind <= CACHE_READ_FILL && j != &t->work)
+    if (j->kind <= CACHE_READ_FILL && j != &t->job.work)
         u->reads_ns += x->ns;
-    r->failures += t->job_injected; /* not known to anybody before */
+    r->failures += t->job.injected; /* not known to anybody before */
     switch ((enum CacheJobKind)j->kind) {
     case CACHE_OPEN_REMOTE:
         manage_cover(m, MANAGE_COVER_REMOTE_OPENS);

@@ -231,7 +231,7 @@ static void hit_file_done(void *ctx, const SimFsResult *r)
     uint64_t now = user_now(u);
     t->injected |= r->injected;
     if (r->count > 0)
-        memcpy(t->buf, t->bounce, (size_t)r->count);
+        memcpy(t->buf, t->job.bounce, (size_t)r->count);
     SimHeap *was = sim_heap_enter(&u->heap);
     if (r->count == (ssize_t)t->len) {
         cache_hit_file_end(&t->hit, u->cache, now - t->hit_ns, now);
@@ -247,8 +247,8 @@ static void hit_file_done(void *ctx, const SimFsResult *r)
 static void hit_local_over(UserThread *t)
 {
     User *u = t->user;
-    cache_hit_copy(&t->hit, u->cache, t->bounce);
-    if (memcmp(t->bounce, t->buf, t->len) != 0)
+    cache_hit_copy(&t->hit, u->cache, t->job.bounce);
+    if (memcmp(t->job.bounce, t->buf, t->len) != 0)
         violate(&u->m->w, "program%u, region %d: what a hit copies was changed meanwhile", u->index,
                 t->region->rd);
     cache_hit_end(&t->hit, u->cache);
@@ -295,8 +295,8 @@ static void read_any(UserThread *t)
         hit_hands_over(t);
     } else if (kind == CACHE_HIT_FILE) {
         t->hit_ns = user_now(u);
-        simfs_pread(r->handle, t->bounce, t->len, r->offset + t->offset, &u->life, hit_file_done,
-                    t);
+        simfs_pread(r->handle, t->job.bounce, t->len, r->offset + t->offset, &u->life,
+                    hit_file_done, t);
     } else {
         read_start(t);
     }
@@ -430,8 +430,16 @@ static void do_something(UserThread *t)
 {
     User *u = t->user;
     const ManageParams *q = &u->m->p;
-    const unsigned weights[] = {100,        q->writes, q->syncs,    q->closes, q->opens,
-                                q->changes, q->exits,  q->policies, ADVICE,    q->others};
+    const unsigned weights[] = {100,
+                                q->weights.writes,
+                                q->weights.syncs,
+                                q->weights.closes,
+                                q->weights.opens,
+                                q->weights.changes,
+                                q->weights.exits,
+                                q->weights.policies,
+                                ADVICE,
+                                q->weights.others};
     unsigned total = 0, op = 0;
     for (unsigned i = 0; i < ARRAY_SIZE(weights); i++)
         total += weights[i];
@@ -445,7 +453,7 @@ static void do_something(UserThread *t)
     else if (op == 5)
         do_change(t);
     else if (op == 6)
-        u->leaving = true;
+        u->end.leaving = true;
     else if (op == 7)
         do_policy(u);
     else if (op == 8)
@@ -460,8 +468,8 @@ static void do_something(UserThread *t)
  * libdodo has ended. */
 static UserRegion *region_to_retain(User *u)
 {
-    while (u->retain_at < USER_REGIONS_MAX) {
-        UserRegion *r = &u->regions[u->retain_at++];
+    while (u->end.retain_at < USER_REGIONS_MAX) {
+        UserRegion *r = &u->regions[u->end.retain_at++];
         if (r->state == REGION_OPENED)
             return r;
     }
@@ -492,8 +500,8 @@ static void end_next(UserThread *t)
     enum { TRIES = 5 };
     User *u = t->user;
     if (u->step == STEP_RUN)
-        u->step = u->exiting ? STEP_RETAIN : STEP_READ;
-    UserRegion *r = u->exiting ? region_to_retain(u) : region_left(u);
+        u->step = u->end.exiting ? STEP_RETAIN : STEP_READ;
+    UserRegion *r = u->end.exiting ? region_to_retain(u) : region_left(u);
     if (!r && u->checking && check_next(u)) {
         u->step = STEP_READ;
         r = region_left(u);
@@ -507,7 +515,7 @@ static void end_next(UserThread *t)
             user_think(t);
         return;
     }
-    if (u->exiting) {
+    if (u->end.exiting) {
         call_on(t, r, USER_RETAIN);
         return;
     }
@@ -543,9 +551,9 @@ void user_act(UserThread *t)
 {
     User *u = t->user;
     World *w = &u->m->w;
-    if (t->busy || w->stopping)
+    if (t->busy || w->phase.stopping)
         return;
-    if (u->leaving || w->phase != PHASE_RUN) {
+    if (u->end.leaving || w->phase.now != PHASE_RUN) {
         if (t->index != 0 || u->step == STEP_GONE)
             return;
         if (u->step == STEP_RUN && !user_idle(u)) {
@@ -553,7 +561,7 @@ void user_act(UserThread *t)
             return;
         }
         if (u->step == STEP_RUN)
-            u->exiting = u->leaving && w->phase == PHASE_RUN;
+            u->end.exiting = u->end.leaving && w->phase.now == PHASE_RUN;
         end_next(t);
         return;
     }

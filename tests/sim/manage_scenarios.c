@@ -11,7 +11,7 @@ static void alone(ManageWorld *m, SimRng *r)
     p->users = p->regions = 1;
     p->callers = USER_CALLERS_MAX;
     p->rdonly_ppm = p->stripe_ppm = p->stream_ppm = p->through_ppm = 0;
-    p->changes = p->exits = p->policies = 0;
+    p->weights.changes = p->weights.exits = p->weights.policies = 0;
     p->kill_steps = 0;
     p->lie_ppm = 0;
     p->hits = false;
@@ -27,8 +27,8 @@ static void alone(ManageWorld *m, SimRng *r)
     f->granule_ns = NS_PER_MS;
     f->lease_counts_own = false;
     m->p.full_every_ns = TIME_NEVER;
-    m->w.p.pool_bytes = 4 * USER_FILES * USER_FILE_BYTES;
-    m->w.p.owners = false;
+    m->w.p.hosts.pool_bytes = 4 * USER_FILES * USER_FILE_BYTES;
+    m->w.p.owners.monitors = false;
     manage_file_is_slow(m, r);
     p->hot_bytes = (uint64_t)3 * 4096;
     m->w.p.duration_ns *= 4;
@@ -40,8 +40,8 @@ static void held(ManageWorld *m, SimRng *r)
     alone(m, r);
     p->retain_ppm = p->through_ppm = 1000000;
     p->write_first_ppm = 500000;
-    p->writes = 0;
-    p->opens = p->closes = 30;
+    p->weights.writes = 0;
+    p->weights.opens = p->weights.closes = 30;
     p->large_ppm = 500000;
     p->think_ns = 2 * m->w.p.link.delay_ns;
 }
@@ -54,8 +54,8 @@ static void fill(ManageWorld *m, SimRng *r)
     p->retain_ppm = p->through_ppm = 1000000;
     p->write_first_ppm = 1000000;
     p->small_writes = true;
-    p->writes = 10;
-    p->opens = p->closes = 30;
+    p->weights.writes = 10;
+    p->weights.opens = p->weights.closes = 30;
     p->think_ns = 2 * m->w.p.link.delay_ns;
 }
 
@@ -66,9 +66,9 @@ static void clone(ManageWorld *m, SimRng *r)
     p->cache.limit_bytes = (uint64_t)2 * 4096;
     p->through_ppm = 1000000;
     p->small_writes = true;
-    p->writes = 100;
-    p->syncs = 30;
-    p->opens = p->closes = 20;
+    p->weights.writes = 100;
+    p->weights.syncs = 30;
+    p->weights.opens = p->weights.closes = 20;
     p->think_ns = 2 * m->w.p.link.delay_ns;
 }
 
@@ -79,9 +79,9 @@ static void sync_fails(ManageWorld *m, SimRng *r)
     p->cache.remote = false;
     p->cache.limit_bytes = sim_rng_between(r, 2, 20) * 4096;
     p->small_writes = true;
-    p->writes = 100;
-    p->syncs = 100;
-    p->opens = p->closes = 2;
+    p->weights.writes = 100;
+    p->weights.syncs = 100;
+    p->weights.opens = p->weights.closes = 2;
     m->w.p.fs.sync_fail_ppm = 300000;
 }
 
@@ -94,9 +94,9 @@ static void brief(ManageWorld *m, SimRng *r)
     p->cache.limit_bytes = (uint64_t)4 * 4096;
     p->cache.readahead_bytes = 4096;
     p->rdonly_ppm = p->retain_ppm = 1000000;
-    p->writes = p->syncs = 0;
-    p->opens = p->closes = 1000;
-    p->exits = 100;
+    p->weights.writes = p->weights.syncs = 0;
+    p->weights.opens = p->weights.closes = 1000;
+    p->weights.exits = 100;
     p->one_worker = true;
     p->recall_ns = 20 * m->w.p.link.delay_ns + 1; /* from a disk of its own */
     p->think_ns = 3 * m->w.p.link.delay_ns;
@@ -121,15 +121,15 @@ static void led(ManageWorld *m, SimRng *r)
     p->cache.lets_go = sim_rng_below(r, 2);
     p->callers = (unsigned)sim_rng_between(r, 1, USER_CALLERS_MAX);
     p->hot_bytes = 0;
-    p->syncs = 0;
-    p->opens = p->closes = 20;
-    p->exits = 10;
+    p->weights.syncs = 0;
+    p->weights.opens = p->weights.closes = 20;
+    p->weights.exits = 10;
     if (sim_rng_below(r, 2)) { /* reads beside writes past the cache */
         p->through_ppm = 1000000;
-        p->writes = 30;
+        p->weights.writes = 30;
     } else {
         p->rdonly_ppm = 1000000;
-        p->writes = 0;
+        p->weights.writes = 0;
     }
     m->w.p.fs.read_fail_ppm = sim_rng_below(r, 2) ? 20000 : 0;
 }
@@ -145,13 +145,13 @@ static void grows(ManageWorld *m, SimRng *r)
     p->cache.bypass_factor = sim_rng_below(r, 2) ? 20 : 0;
     p->large_ppm = 500000;
     p->rdonly_ppm = sim_rng_below(r, 2) ? 1000000 : 0;
-    p->writes = 20;
-    p->syncs = 20;
-    p->others = 20;
+    p->weights.writes = 20;
+    p->weights.syncs = 20;
+    p->weights.others = 20;
     p->end_ppm = 800000;
     p->small_writes = true;
-    p->changes = 30;
-    p->opens = p->closes = 10;
+    p->weights.changes = 30;
+    p->weights.opens = p->weights.closes = 10;
     p->think_ns = 4 * m->w.p.link.delay_ns;
 }
 

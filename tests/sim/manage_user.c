@@ -62,16 +62,16 @@ static void file_answer(UserThread *t, Call *c, const SimFsResult *r)
 
 static void drain(UserThread *t)
 {
-    if (!t->in_file)
+    if (!t->dodo.in_file)
         sim_transport_look(&t->port.transport);
 }
 
 static void blocking_done(void *ctx, const SimFsResult *r)
 {
     UserThread *t = ctx;
-    t->in_file = false;
+    t->dodo.in_file = false;
     sim_transport_hold(&t->port.transport, false);
-    file_answer(t, t->file_call, r);
+    file_answer(t, t->dodo.file_call, r);
     drain(t);
     user_thread_step(t);
 }
@@ -79,8 +79,8 @@ static void blocking_done(void *ctx, const SimFsResult *r)
 static void write_done(void *ctx, const SimFsResult *r)
 {
     UserThread *t = ctx;
-    t->job_injected |= r->injected;
-    file_answer(t, t->write_call, r);
+    t->job.injected |= r->injected;
+    file_answer(t, t->dodo.write_call, r);
     user_thread_step(t);
 }
 
@@ -94,9 +94,9 @@ static void stamp_later(void *ctx, uint64_t arg)
 static void begin_blocking(UserThread *t, Call *c)
 {
     User *u = t->user;
-    t->in_file = true;
-    t->file_call = c;
-    t->file_need = c->need;
+    t->dodo.in_file = true;
+    t->dodo.file_call = c;
+    t->dodo.file_need = c->need;
     sim_transport_hold(&t->port.transport, true);
     if (c->need == NEED_FILE_READ)
         simfs_pread(c->file, c->file_buf, c->file_len, c->file_offset, &u->life, blocking_done, t);
@@ -109,13 +109,13 @@ static void begin_blocking(UserThread *t, Call *c)
 static void begin_write(UserThread *t, Call *c)
 {
     User *u = t->user;
-    if (!t->job || t->job->kind != CACHE_WRITE) {
+    if (!t->job.of || t->job.of->kind != CACHE_WRITE) {
         violate(&u->m->w, "libdodo writes to the file what nobody asked for");
         return;
     }
-    t->write_call = c;
+    t->dodo.write_call = c;
     call_file_taken(c);
-    simfs_pwrite(c->file, c->file_buf, c->file_len, c->file_offset, t->job->file, &u->life,
+    simfs_pwrite(c->file, c->file_buf, c->file_len, c->file_offset, t->job.of->file, &u->life,
                  write_done, t);
 }
 
@@ -124,11 +124,11 @@ static void look_at_calls(UserThread *t)
     User *u = t->user;
     World *w = &u->m->w;
     uint32_t life = u->life;
-    if (t->in_call && t->call.need == NEED_NOTHING) {
-        t->in_call = false;
+    if (t->dodo.in_call && t->dodo.call.need == NEED_NOTHING) {
+        t->dodo.in_call = false;
         job_answered(t);
     }
-    if (u->life != life || t->in_file || !t->channel || w->stopping)
+    if (u->life != life || t->dodo.in_file || !t->channel || w->phase.stopping)
         return;
     for (Call *c = NULL; (c = channel_next(t->channel, c));) {
         if (c->need == NEED_FILE_WRITE) {
@@ -139,7 +139,7 @@ static void look_at_calls(UserThread *t)
             begin_blocking(t, c);
             return;
         }
-        if (w->stopping)
+        if (w->phase.stopping)
             return;
     }
 }
@@ -149,12 +149,12 @@ static void user_thread_step(UserThread *t)
     User *u = t->user;
     World *w = &u->m->w;
     uint32_t life = u->life;
-    if (t->in_file || w->stopping)
+    if (t->dodo.in_file || w->phase.stopping)
         return;
     SimHeap *was = sim_heap_enter(&u->heap);
     sim_port_step(&t->port, user_now(u));
     look_at_calls(t);
-    if (u->life == life && t->channel && !t->in_file)
+    if (u->life == life && t->channel && !t->dodo.in_file)
         sim_timer_at(w, &t->timer, channel_deadline(t->channel), u->clock_offset_ns);
     sim_heap_enter(was);
 }
@@ -235,7 +235,7 @@ static void start_again(void *ctx, uint64_t arg)
 {
     User *u = ctx;
     (void)arg;
-    if (!u->running && u->m->w.phase == PHASE_RUN)
+    if (!u->running && u->m->w.phase.now == PHASE_RUN)
         user_start(u);
 }
 
@@ -259,10 +259,10 @@ bool user_step_counts(User *u)
 {
     World *w = &u->m->w;
     if (!u->kill_after || --u->kill_after)
-        return !u->dying;
-    u->dying = sim_rng_below(&w->rng, 2);
-    soon(u, u->dying ? 1 : 4 * w->p.fs.op_ns + 1, kill_event, u);
-    return !u->dying;
+        return !u->end.dying;
+    u->end.dying = sim_rng_below(&w->rng, 2);
+    soon(u, u->end.dying ? 1 : 4 * w->p.fs.op_ns + 1, kill_event, u);
+    return !u->end.dying;
 }
 
 void user_look(UserThread *t)
@@ -288,7 +288,7 @@ static void wait_over(void *ctx, uint64_t arg)
     UserThread *t = ctx;
     User *u = t->user;
     (void)arg;
-    if (!t->busy || t->cache_call.need != CACHE_BLOCKED || u->m->w.stopping)
+    if (!t->busy || t->cache_call.need != CACHE_BLOCKED || u->m->w.phase.stopping)
         return;
     t->woken = false;
     SimHeap *was = sim_heap_enter(&u->heap);
@@ -324,9 +324,9 @@ static void worker_wait_over(void *ctx, uint64_t arg)
 static bool work_more(User *u, UserThread *t)
 {
     FOR_THREADS(other, u)
-        if (is_worker(other) && other != t && other->job == &other->work &&
-            cache_background_more(u->cache, other->job, &t->work, user_now(u))) {
-            manage_cover(u->m, t->work.together ? MANAGE_COVER_TOGETHER : MANAGE_COVER_BESIDE);
+        if (is_worker(other) && other != t && other->job.of == &other->job.work &&
+            cache_background_more(u->cache, other->job.of, &t->job.work, user_now(u))) {
+            manage_cover(u->m, t->job.work.together ? MANAGE_COVER_TOGETHER : MANAGE_COVER_BESIDE);
             return true;
         }
     return false;
@@ -335,11 +335,11 @@ static bool work_more(User *u, UserThread *t)
 /* A job ahead, of a piece of which a part is here. */
 static bool completes(User *u, const UserThread *t)
 {
-    const UserRegion *r = t->work.file;
-    if (!t->work.ahead)
+    const UserRegion *r = t->job.work.file;
+    if (!t->job.work.ahead)
         return false;
     u->depth += USER_DEPTH; /* nothing runs beside a look */
-    int state = cache_state(u->cache, r->rd, t->work.offset);
+    int state = cache_state(u->cache, r->rd, t->job.work.offset);
     u->depth -= USER_DEPTH;
     return state == CACHE_LOCAL || state == CACHE_BOTH;
 }
@@ -351,9 +351,9 @@ static bool work_take(User *u, UserThread *t)
     uint64_t at = 0;
     int rd = (int)sim_rng_below(&u->rng, USER_CALLERS_MAX);
     if (sim_rng_chance(&u->rng, 20000) && /* as before a close */
-        cache_keep_take(u->cache, rd, &at, &t->work, user_now(u)))
+        cache_keep_take(u->cache, rd, &at, &t->job.work, user_now(u)))
         return true;
-    return cache_background_take(u->cache, &t->work, user_now(u));
+    return cache_background_take(u->cache, &t->job.work, user_now(u));
 }
 
 void user_work(User *u)
@@ -361,12 +361,12 @@ void user_work(User *u)
     World *w = &u->m->w;
     SimHeap *was = sim_heap_enter(&u->heap);
     FOR_THREADS(t, u) {
-        if (!is_worker(t) || t->job || (u->m->p.one_worker && t->index > USER_CALLERS_MAX) ||
-            w->stopping || u->step >= STEP_LEAVE)
+        if (!is_worker(t) || t->job.of || (u->m->p.one_worker && t->index > USER_CALLERS_MAX) ||
+            w->phase.stopping || u->step >= STEP_LEAVE)
             continue;
         if (work_take(u, t)) {
             u->m->cover[MANAGE_COVER_COMPLETED] += completes(u, t);
-            job_start(t, &t->work);
+            job_start(t, &t->job.work);
             continue;
         }
         uint64_t deadline = cache_background_deadline(u->cache);
@@ -425,8 +425,9 @@ static void cache_unlocked(void *ctx)
 void user_beside(User *u)
 {
     ManageWorld *m = u->m;
-    if (u->depth >= USER_DEPTH || u->step != STEP_RUN || u->leaving || m->w.phase != PHASE_RUN ||
-        m->w.stopping || !sim_rng_chance(&m->w.rng, m->p.beside_ppm))
+    if (u->depth >= USER_DEPTH || u->step != STEP_RUN || u->end.leaving ||
+        m->w.phase.now != PHASE_RUN || m->w.phase.stopping ||
+        !sim_rng_chance(&m->w.rng, m->p.beside_ppm))
         return;
     UserThread *t = &u->threads[sim_rng_below(&m->w.rng, m->p.callers)];
     if (t->busy || !t->channel)
@@ -443,19 +444,19 @@ static void thread_start(User *u, unsigned index)
     World *w = &u->m->w;
     UserThread *t = &u->threads[index];
     unsigned slot = w->p.same_ports ? u->index : u->number % 1000 + USERS_MAX;
-    uint8_t *buf = t->buf, *bounce = t->bounce;
+    uint8_t *buf = t->buf, *bounce = t->job.bounce;
     uint64_t *may = t->may;
     SimTimer timer = t->timer, wait = t->wait;
     *t = (UserThread){.user = u,
                       .index = index,
                       .buf = buf,
-                      .bounce = bounce,
+                      .job.bounce = bounce,
                       .may = may,
                       .timer = timer,
                       .wait = wait};
     if (!t->buf) {
         t->buf = malloc(USER_FILE_BYTES);
-        t->bounce = malloc(USER_FILE_BYTES);
+        t->job.bounce = malloc(USER_FILE_BYTES);
         t->may = calloc(USER_FILE_BYTES, sizeof *t->may);
     }
     /* Other threads run beside this; it itself only once it has its channel. */
@@ -473,7 +474,7 @@ static void thread_start(User *u, unsigned index)
                                                  .ctx = t});
     sim_timer_init(&t->timer, w->net, &u->life, step_event, t);
     sim_timer_init(&t->wait, w->net, &u->life, is_worker(t) ? worker_wait_over : wait_over, t);
-    if (!t->buf || !t->bounce || !t->may)
+    if (!t->buf || !t->job.bounce || !t->may)
         abort();
 }
 
@@ -525,7 +526,7 @@ void user_start(User *u)
 {
     ManageWorld *m = u->m;
     World *w = &m->w;
-    u->number = ++w->next_process;
+    u->number = ++w->next.process;
     sim_rng_init(&u->rng, w->seed, 0x70000000 + u->number);
     u->env.world = w;
     (void)snprintf(u->env.name, sizeof u->env.name, "program%u", u->index);
@@ -533,15 +534,15 @@ void user_start(User *u)
     sim_heap_init(&u->heap, w->seed + u->number);
     u->clock_offset_ns = sim_rng_below(&u->env.rng, 1000000 * NS_PER_S);
     u->running = true;
-    u->leaving = u->dying = u->exiting = false;
+    u->end.leaving = u->end.dying = u->end.exiting = false;
     u->wake_pending = u->background_pending = u->work_pending = false;
     u->step = STEP_RUN;
-    u->tries = u->check_at = u->retain_at = u->depth = 0;
-    u->end = (CacheEnd){0};
-    u->end_failed = false;
+    u->tries = u->check_at = u->end.retain_at = u->depth = 0;
+    u->end.rest = (CacheEnd){0};
+    u->end.failed = false;
     u->refraction_from_ns = u->refraction_until_ns = 0;
     u->kill_after = 0;
-    if (m->p.kill_steps && w->phase == PHASE_RUN)
+    if (m->p.kill_steps && w->phase.now == PHASE_RUN)
         u->kill_after = sim_rng_below(&u->rng, 2 * m->p.kill_steps) + 1;
     memset(u->regions, 0, sizeof u->regions);
     SimHeap *was = sim_heap_enter(&u->heap);
@@ -551,7 +552,7 @@ void user_start(User *u)
         if (i >= USER_CALLERS_MAX || i < m->p.callers)
             thread_start(u, i);
     sim_heap_enter(was);
-    u->heap.fail_ppm = w->phase == PHASE_RUN ? w->p.no_memory_ppm : 0;
+    u->heap.fail_ppm = w->phase.now == PHASE_RUN ? w->p.faults.no_memory_ppm : 0;
     story(w, "program%u starts as process %u", u->index, u->number);
     user_thread_step(background_of(u));
     for (unsigned i = 0; i < m->p.callers; i++)
@@ -589,7 +590,7 @@ void user_kill(User *u)
     count(u);
     cache_stats(u->cache, &st);
     FOR_THREADS(t, u)
-        job = job || t->job;
+        job = job || t->job.of;
     manage_cover(m, MANAGE_COVER_KILLED);
     m->cover[MANAGE_COVER_KILLED_DIRTY] += st.dirty_bytes > 0;
     m->cover[MANAGE_COVER_KILLED_JOB] += job;
@@ -604,8 +605,8 @@ void user_kill(User *u)
     FOR_THREADS(t, u) {
         sim_port_kill(&t->port);
         t->channel = NULL;
-        t->busy = t->in_call = t->in_file = false;
-        t->job = NULL;
+        t->busy = t->dodo.in_call = t->dodo.in_file = false;
+        t->job.of = NULL;
     }
     u->client = NULL;
     u->cache = NULL;
@@ -616,7 +617,7 @@ void user_kill(User *u)
 bool user_idle(const User *u)
 {
     for (unsigned i = 0; i < USER_THREADS_MAX; i++)
-        if (u->threads[i].channel && (u->threads[i].busy || u->threads[i].job))
+        if (u->threads[i].channel && (u->threads[i].busy || u->threads[i].job.of))
             return false;
     return true;
 }
@@ -650,8 +651,8 @@ void user_leave(UserThread *t)
     User *u = t->user;
     SimHeap *was = sim_heap_enter(&u->heap);
     u->step = STEP_GONE;
-    call_leave_start(&t->call, t->channel, u->m->w.p.leave_deadline_ns, user_now(u));
-    t->in_call = true;
+    call_leave_start(&t->dodo.call, t->channel, u->m->w.p.cores.leave_deadline_ns, user_now(u));
+    t->dodo.in_call = true;
     thread_kick(t);
     sim_heap_enter(was);
 }
@@ -671,7 +672,7 @@ void user_flushed(User *u)
 
 void user_left(User *u)
 {
-    if (u->exiting)
+    if (u->end.exiting)
         job_flush(u);
     else
         user_flushed(u);

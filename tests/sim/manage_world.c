@@ -66,14 +66,14 @@ static void choose_programs(ManageParams *p, SimRng *r)
     p->stripe_ppm = maybe(r, 800000);
     p->through_ppm = maybe(r, 900000);
     p->stream_ppm = maybe(r, 950000);
-    p->writes = sim_rng_below(r, 6) ? (unsigned)sim_rng_spread(r, 5, 150) : 1;
-    p->syncs = (unsigned)sim_rng_spread(r, 1, 30);
-    p->opens = (unsigned)sim_rng_spread(r, 2, 10);
-    p->closes = (unsigned)sim_rng_spread(r, 1, 20);
-    p->changes = (unsigned)sim_rng_below(r, 10);
+    p->weights.writes = sim_rng_below(r, 6) ? (unsigned)sim_rng_spread(r, 5, 150) : 1;
+    p->weights.syncs = (unsigned)sim_rng_spread(r, 1, 30);
+    p->weights.opens = (unsigned)sim_rng_spread(r, 2, 10);
+    p->weights.closes = (unsigned)sim_rng_spread(r, 1, 20);
+    p->weights.changes = (unsigned)sim_rng_below(r, 10);
     p->recall_ns = 2000;
-    p->exits = sim_rng_below(r, 2);
-    p->policies = (unsigned)sim_rng_below(r, 3);
+    p->weights.exits = sim_rng_below(r, 2);
+    p->weights.policies = (unsigned)sim_rng_below(r, 3);
     p->kill_steps = sim_rng_below(r, 3) ? sim_rng_spread(r, 20, 2000) : 0;
     p->large_ppm = maybe(r, 500000);
     p->hits = sim_rng_below(r, 2);
@@ -109,7 +109,7 @@ void manage_file_is_slow(ManageWorld *m, SimRng *r)
     q->link.delay_ns = sim_rng_spread(r, 20, 200) * NS_PER_US;
     q->link.jitter_ns = q->link.delay_ns;
     q->link.bytes_per_s = q->link.loss_ppm = 0;
-    q->fault_every_ns = TIME_NEVER;
+    q->faults.every_ns = TIME_NEVER;
     q->fs.op_ns = 20 * q->link.delay_ns;
     q->fs.slow_ns = 5 * q->fs.op_ns;
     q->fs.slow_ppm = 300000;
@@ -130,9 +130,9 @@ static void choose_focus(ManageWorld *m, SimRng *r)
         p->rdonly_ppm = 100000;
         p->stripe_ppm = 0;
         p->through_ppm = 800000;
-        p->writes = (unsigned)sim_rng_between(r, 5, 40);
-        p->opens = p->closes = 20;
-        p->changes = 0;
+        p->weights.writes = (unsigned)sim_rng_between(r, 5, 40);
+        p->weights.opens = p->weights.closes = 20;
+        p->weights.changes = 0;
         f->honest = p->cache.remote = true;
         f->granule_ns = NS_PER_MS;
         f->lease_counts_own = false;
@@ -142,9 +142,9 @@ static void choose_focus(ManageWorld *m, SimRng *r)
     case 1: /* several threads' csyncs of one region, which fail */
         p->callers = USER_CALLERS_MAX;
         p->users = p->regions = 1;
-        p->writes = 100;
-        p->syncs = 150;
-        p->closes = 1;
+        p->weights.writes = 100;
+        p->weights.syncs = 150;
+        p->weights.closes = 1;
         p->rdonly_ppm = 0;
         p->cache.remote = sim_rng_below(r, 4) == 0;
         f->sync_fail_ppm = (uint32_t)sim_rng_between(r, 100000, 400000);
@@ -158,7 +158,7 @@ static void choose_focus(ManageWorld *m, SimRng *r)
         p->cache.remote = true;
         break;
     case 3: /* hosts vanish in the midst of writes */
-        p->writes = 150;
+        p->weights.writes = 150;
         p->rdonly_ppm = 0;
         p->large_ppm = 600000;
         p->cache.limit_bytes = 2 * USER_FILE_BYTES;
@@ -166,9 +166,9 @@ static void choose_focus(ManageWorld *m, SimRng *r)
         p->cache.remote = true;
         p->cache.refraction_ns = NS_PER_MS;
         q->calm = q->calm_manager = false;
-        q->fault_every_ns = sim_rng_spread(r, 5, 100) * NS_PER_MS;
-        q->fault_long_ns = 50 * NS_PER_MS;
-        q->faults[FAULT_IMD_CRASH] = 10;
+        q->faults.every_ns = sim_rng_spread(r, 5, 100) * NS_PER_MS;
+        q->faults.long_ns = 50 * NS_PER_MS;
+        q->faults.weights[FAULT_IMD_CRASH] = 10;
         break;
     case 4: /* memory is opened beside writes of the file alone, and filled */
         p->cache.limit_bytes = 0;
@@ -177,9 +177,9 @@ static void choose_focus(ManageWorld *m, SimRng *r)
         p->users = p->regions = 1;
         p->large_ppm = 700000;
         p->small_writes = true;
-        p->writes = 60;
-        p->opens = p->closes = 60;
-        p->rdonly_ppm = p->exits = p->changes = 0;
+        p->weights.writes = 60;
+        p->weights.opens = p->weights.closes = 60;
+        p->rdonly_ppm = p->weights.exits = p->weights.changes = 0;
         p->kill_steps = 0;
         p->through_ppm = 900000;
         if (sim_rng_below(r, 2))
@@ -192,9 +192,9 @@ static void choose_focus(ManageWorld *m, SimRng *r)
         p->callers = USER_CALLERS_MAX;
         p->users = p->regions = 1;
         p->through_ppm = 950000;
-        p->writes = 60;
-        p->opens = p->closes = 5;
-        p->rdonly_ppm = p->changes = 0;
+        p->weights.writes = 60;
+        p->weights.opens = p->weights.closes = 5;
+        p->rdonly_ppm = p->weights.changes = 0;
         p->kill_steps = 0;
         f->write_fail_ppm = (uint32_t)sim_rng_between(r, 50000, 300000);
         f->write_short_ppm = 100000;
@@ -210,9 +210,9 @@ static void choose_focus(ManageWorld *m, SimRng *r)
         p->callers = (unsigned)sim_rng_between(r, 2, USER_CALLERS_MAX);
         p->users = p->regions = 1;
         p->stream_ppm = 1000000;
-        p->large_ppm = p->changes = p->rdonly_ppm = 0;
-        p->writes = p->syncs = 10;
-        p->opens = p->closes = 3;
+        p->large_ppm = p->weights.changes = p->rdonly_ppm = 0;
+        p->weights.writes = p->weights.syncs = 10;
+        p->weights.opens = p->weights.closes = 3;
         if (sim_rng_below(r, 2))
             manage_file_is_slow(m, r);
         break;
@@ -224,9 +224,9 @@ static void choose_focus(ManageWorld *m, SimRng *r)
         p->cache.readahead_bytes = 0;
         p->cache.remote = sim_rng_below(r, 2);
         p->users = p->regions = 1;
-        p->rdonly_ppm = p->changes = 0;
-        p->writes = p->syncs = 5;
-        p->opens = p->closes = 2;
+        p->rdonly_ppm = p->weights.changes = 0;
+        p->weights.writes = p->weights.syncs = 5;
+        p->weights.opens = p->weights.closes = 2;
         break;
     default:
         break;
@@ -251,10 +251,10 @@ static void choose_lies(ManageWorld *m)
     p->cache.bypass_factor = 0;
     p->cache.remote = true;
     p->cache.lets_go = false;
-    p->writes = 50;
-    p->opens = p->closes = 3;
+    p->weights.writes = 50;
+    p->weights.opens = p->weights.closes = 3;
     p->small_writes = true;
-    p->rdonly_ppm = p->through_ppm = p->changes = 0;
+    p->rdonly_ppm = p->through_ppm = p->weights.changes = 0;
     manage_file_is_slow(m, r);
 }
 
@@ -272,9 +272,9 @@ static void choose_failing_hits(ManageWorld *m)
     p->users = p->regions = 1;
     p->cache.bypass_factor = 20;
     p->cache.known_reads = 2;
-    p->opens = p->closes = 60;
-    p->writes = 2;
-    p->changes = p->exits = 0;
+    p->weights.opens = p->weights.closes = 60;
+    p->weights.writes = 2;
+    p->weights.changes = p->weights.exits = 0;
     p->kill_steps = 0;
     p->copy_ns = p->think_ns = f->op_ns = sim_rng_between(r, 1, 4) * NS_PER_MS;
     m->w.p.duration_ns = 400 * NS_PER_MS;
@@ -303,7 +303,7 @@ static void choose_others(ManageWorld *m)
     sim_rng_init(&rng, m->w.seed, 0x6f7468);
     if (sim_rng_below(&rng, 6))
         return;
-    m->p.others = (unsigned)sim_rng_spread(&rng, 1, 30);
+    m->p.weights.others = (unsigned)sim_rng_spread(&rng, 1, 30);
     m->p.end_ppm = (uint32_t)sim_rng_spread(&rng, 10000, 900000);
 }
 
@@ -324,18 +324,18 @@ void manage_params_choose(ManageWorld *m)
     q->clients = 0;
     q->client_hosts = q->files = 1;
     q->file_cap = q->region_max = USER_FILE_BYTES;
-    q->stripe_bytes = sim_rng_between(r, 1, 6) * 4096;
+    q->programs.stripe_bytes = sim_rng_between(r, 1, 6) * 4096;
     q->duration_ns = sim_rng_spread(r, 300, 3000) * NS_PER_MS;
     uint64_t calls = sim_rng_spread(r, 100, 800);
     m->p.think_ns = q->duration_ns * m->p.users * m->p.callers / calls;
-    q->faults[FAULT_CLIENT_KILL] = q->faults[FAULT_CLIENT_KILL_WRITING] =
-        q->faults[FAULT_CLIENT_PAUSE] = 0;
+    q->faults.weights[FAULT_CLIENT_KILL] = q->faults.weights[FAULT_CLIENT_KILL_WRITING] =
+        q->faults.weights[FAULT_CLIENT_PAUSE] = 0;
     for (unsigned f = 0; f < FAULT_COUNT; f++)
-        kinds += q->faults[f];
+        kinds += q->faults.weights[f];
     if (!kinds)
-        q->fault_every_ns = TIME_NEVER;
-    else if (q->fault_every_ns != TIME_NEVER)
-        q->fault_every_ns = sim_rng_spread(r, 20, 500) * NS_PER_MS;
+        q->faults.every_ns = TIME_NEVER;
+    else if (q->faults.every_ns != TIME_NEVER)
+        q->faults.every_ns = sim_rng_spread(r, 20, 500) * NS_PER_MS;
     choose_files(m, r);
     choose_focus(m, r);
     choose_lies(m);
@@ -402,11 +402,11 @@ static void full_turn(void *ctx, uint64_t arg)
     ManageWorld *m = ctx;
     World *w = &m->w;
     SimFsConfig *c = &w->fs[0]->config;
-    bool full = !arg && w->phase == PHASE_RUN;
+    bool full = !arg && w->phase.now == PHASE_RUN;
     c->write_full_ppm = full ? 1000000 : m->full_ppm_before;
     if (full)
         manage_cover(m, MANAGE_COVER_FULL);
-    if (w->phase == PHASE_RUN)
+    if (w->phase.now == PHASE_RUN)
         simnet_at(w->net, world_now(w) + sim_rng_below(&w->rng, m->p.full_every_ns), NULL,
                   full_turn, m, full);
     else
@@ -441,7 +441,7 @@ static void world_end(ManageWorld *m)
         user_kill(u);
         for (unsigned j = 0; j < USER_THREADS_MAX; j++) {
             free(u->threads[j].buf);
-            free(u->threads[j].bounce);
+            free(u->threads[j].job.bounce);
             free(u->threads[j].may);
         }
     }
@@ -475,19 +475,19 @@ static void phases_step(ManageWorld *m)
 {
     World *w = &m->w;
     uint64_t patience = 600 * NS_PER_S;
-    bool due = world_now(w) >= w->phase_until_ns;
-    if (w->phase == PHASE_RUN && due) {
+    bool due = world_now(w) >= w->phase.until_ns;
+    if (w->phase.now == PHASE_RUN && due) {
         phase_enter(w, PHASE_HEAL, patience);
         heal(m);
-    } else if (w->phase == PHASE_HEAL && all_ended(m)) {
+    } else if (w->phase.now == PHASE_HEAL && all_ended(m)) {
         phase_enter(w, PHASE_PROBE, patience);
         m->users[0].checking = true;
         user_start(&m->users[0]);
-    } else if (w->phase == PHASE_PROBE && all_ended(m)) {
+    } else if (w->phase.now == PHASE_PROBE && all_ended(m)) {
         phase_enter(w, PHASE_QUIET, cluster_settle_ns(w));
-    } else if (w->phase == PHASE_QUIET && due) {
+    } else if (w->phase.now == PHASE_QUIET && due) {
         check_quiet(w);
-        w->phase = PHASE_DONE;
+        w->phase.now = PHASE_DONE;
     } else {
         phase_overdue(w);
     }
@@ -518,7 +518,7 @@ void manage_run(uint64_t seed, enum ManageScenario scenario, FILE *trace, uint64
     phases_tick(m, 0);
     cluster_run(w, 256);
     *ret = (SeedResult){.digest = simnet_digest(w->net), .events = simnet_events(w->net)};
-    memcpy(ret->violation, w->violation, sizeof ret->violation);
+    memcpy(ret->violation, w->violated.text, sizeof ret->violation);
     world_end(m);
     free(m);
 }

@@ -50,7 +50,7 @@ static void resume(void *ctx, uint64_t arg)
     World *w = ctx;
     CmdNode *n = node_at(w, arg);
     cmd_resume(n);
-    later(w, sim_rng_below(&w->managers_rng, 50 * NS_PER_MS), &n->life, notice, arg);
+    later(w, sim_rng_below(&w->rngs.managers, 50 * NS_PER_MS), &n->life, notice, arg);
 }
 
 static void start_again(void *ctx, uint64_t arg)
@@ -61,14 +61,14 @@ static void start_again(void *ctx, uint64_t arg)
 
 static uint64_t long_time(World *w)
 {
-    return sim_rng_below(&w->managers_rng, 3 * w->p.client_dead_ns);
+    return sim_rng_below(&w->rngs.managers, 3 * w->p.cores.client_dead_ns);
 }
 
 /* The one that had the lock does not know it yet, stands still, or is no more. */
 static void take_lock(World *w, CmdNode *n)
 {
     const uint64_t arg = n == &w->other, how_long = long_time(w);
-    switch (sim_rng_below(&w->managers_rng, 4)) {
+    switch (sim_rng_below(&w->rngs.managers, 4)) {
     case 0:
         cmd_crash(n);
         later(w, how_long, NULL, start_again, arg);
@@ -90,7 +90,7 @@ static void move_lock(void *ctx, uint64_t arg)
     World *w = ctx;
     CmdNode *from = world_manager(w), *to = other_of(w, from);
     (void)arg;
-    if (w->phase != PHASE_RUN)
+    if (w->phase.now != PHASE_RUN)
         return;
     if (to->running && !to->paused) {
         cmd_lease_ends(to); /* if it had not noticed yet */
@@ -103,7 +103,9 @@ static void move_lock(void *ctx, uint64_t arg)
 
 static void next_move(World *w)
 {
-    later(w, 2 * w->p.client_dead_ns + sim_rng_below(&w->managers_rng, 2 * w->p.client_dead_ns),
+    later(w,
+          2 * w->p.cores.client_dead_ns +
+              sim_rng_below(&w->rngs.managers, 2 * w->p.cores.client_dead_ns),
           NULL, move_lock, 0);
 }
 
@@ -125,25 +127,26 @@ static void next_cut(World *w);
 static void cut(void *ctx, uint64_t arg)
 {
     World *w = ctx;
-    SimRng *r = &w->managers_rng;
+    SimRng *r = &w->rngs.managers;
     const uint64_t pick = sim_rng_below(r, w->p.imds + w->p.client_hosts);
     const unsigned host =
         pick < w->p.imds ? HOST_IMD + (unsigned)pick : HOST_CLIENT + (unsigned)(pick - w->p.imds);
     const unsigned manager = sim_rng_below(r, 3) ? world_manager(w)->host : HOST_OTHER;
     (void)arg;
-    if (w->phase != PHASE_RUN)
+    if (w->phase.now != PHASE_RUN)
         return;
     story(w, "nothing passes between manager %u and host %u", manager, host);
     simnet_link(w->net, manager, host)->cut++;
     simnet_link(w->net, host, manager)->cut++;
-    later(w, sim_rng_between(r, NS_PER_S / 2, w->p.client_dead_ns / 4), NULL, uncut,
+    later(w, sim_rng_between(r, NS_PER_S / 2, w->p.cores.client_dead_ns / 4), NULL, uncut,
           (uint64_t)manager << 8 | host);
     next_cut(w);
 }
 
 static void next_cut(World *w)
 {
-    later(w, sim_rng_between(&w->managers_rng, NS_PER_S, w->p.client_dead_ns / 3), NULL, cut, 0);
+    later(w, sim_rng_between(&w->rngs.managers, NS_PER_S, w->p.cores.client_dead_ns / 3), NULL, cut,
+          0);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -161,7 +164,7 @@ void managers_start(World *w)
 {
     if (!w->p.managers)
         return;
-    sim_rng_init(&w->managers_rng, w->seed, 0x6d616e61);
+    sim_rng_init(&w->rngs.managers, w->seed, 0x6d616e61);
     later(w, 100 * NS_PER_MS, NULL, first_lock, 0);
     next_move(w);
     next_cut(w);

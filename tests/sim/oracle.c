@@ -201,7 +201,7 @@ void oracle_write_begin(World *w, WriteWatch *v, SimFile *file, uint64_t offset,
     *v = (WriteWatch){.file = file,
                       .offset = offset,
                       .len = len,
-                      .version = ++w->next_version,
+                      .version = ++w->next.version,
                       .applied = must(calloc(1, len / 8 + 1))};
     list_push_back(&m->writes, &v->link);
     LIST_FOREACH(n, &m->reads)

@@ -15,18 +15,18 @@ static void limit_due(void *ctx, uint64_t arg);
 
 static void limit_later(World *w)
 {
-    uint64_t after = sim_rng_below(&w->owners_rng, 2 * w->p.limit_every_ns);
+    uint64_t after = sim_rng_below(&w->rngs.owners, 2 * w->p.owners.limit_every_ns);
     simnet_at(w->net, world_now(w) + after, NULL, limit_due, w, 0);
 }
 
 /* Mostly somewhere between nothing and all of the pool, or of what is filled; sometimes either. */
 static uint64_t some_limit(World *w, const ImdNode *n)
 {
-    SimRng *r = &w->owners_rng;
+    SimRng *r = &w->rngs.owners;
     uint64_t pick = sim_rng_below(r, 4);
     if (w->p.scenario == SCENARIO_PRESSURE) /* a part of each region can stay */
         return pick < 2 ? UINT64_MAX : sim_rng_between(r, 6 * 4096, 20 * 4096);
-    uint64_t most = w->p.pool_bytes;
+    uint64_t most = w->p.hosts.pool_bytes;
     if (pick == 2 && n->running)
         most = imd_control_filled_bytes(n->member.control) + 1;
     return pick == 0 ? 0 : pick == 1 ? UINT64_MAX : sim_rng_below(r, most);
@@ -36,9 +36,9 @@ static void limit_due(void *ctx, uint64_t arg)
 {
     World *w = ctx;
     (void)arg;
-    if (w->phase != PHASE_RUN)
+    if (w->phase.now != PHASE_RUN)
         return;
-    uint64_t i = sim_rng_below(&w->owners_rng, w->p.imds);
+    uint64_t i = sim_rng_below(&w->rngs.owners, w->p.imds);
     imd_limit(&w->imds[i], some_limit(w, &w->imds[i]));
     limit_later(w);
 }
@@ -83,7 +83,7 @@ static void link_message(void *ctx, Session *s, uint8_t type, const uint8_t *pay
     if (o->told.state == MONITOR_BUSY) {
         memcpy(o->late, payload, len);
         o->late_len = len;
-    } else if (o->late_len > 0 && sim_rng_below(&w->owners_rng, 8) == 0) {
+    } else if (o->late_len > 0 && sim_rng_below(&w->rngs.owners, 8) == 0) {
         if (!RULE(OWNER_EPOCH))
             late_names_present(o);
         sim_send(w, o->endpoint, o->socket, s, type, o->late, o->late_len);
@@ -138,17 +138,18 @@ static void come_and_go(SimOwner *o, uint64_t now)
 {
     World *w = o->world;
     ImdNode *n = o->imd;
-    SimRng *r = &w->owners_rng;
-    if (w->phase == PHASE_RUN && now >= o->turn_ns) {
+    SimRng *r = &w->rngs.owners;
+    if (w->phase.now == PHASE_RUN && now >= o->turn_ns) {
         o->busy = !o->busy;
-        o->turn_ns = now + sim_rng_below(r, 2 * w->p.reclaim_every_ns);
+        o->turn_ns = now + sim_rng_below(r, 2 * w->p.owners.reclaim_every_ns);
         cover_add(w, COVER_RECLAIMED, o->busy);
     }
     if (n->paused || n->leaving || n->running == !o->busy)
         return;
     /* Mostly there is time for what was used last. Sometimes there is not, after all. */
     const bool saves = n->save_by_ns != 0;
-    if (o->busy && w->p.save_within_ns && (saves || sim_rng_below(r, 8)) && sim_rng_below(r, 64)) {
+    if (o->busy && w->p.owners.save_within_ns && (saves || sim_rng_below(r, 8)) &&
+        sim_rng_below(r, 64)) {
         if (!saves)
             imd_save(n, some_limit(w, n));
         return;
@@ -167,14 +168,14 @@ static void owner_step(void *ctx, uint64_t arg)
     World *w = o->world;
     uint64_t now = world_now(w);
     (void)arg;
-    if (w->stopping)
+    if (w->phase.stopping)
         return;
-    if (w->p.reclaim_every_ns != TIME_NEVER && w->phase <= PHASE_HEAL)
+    if (w->p.owners.reclaim_every_ns != TIME_NEVER && w->phase.now <= PHASE_HEAL)
         come_and_go(o, now);
     SimHeap *was = sim_heap_enter(&o->heap);
     talk(o, now);
     sim_heap_enter(was);
-    sim_timer_set(&o->timer, now + sim_rng_between(&w->owners_rng, STEP_NS_MIN, STEP_NS_MAX));
+    sim_timer_set(&o->timer, now + sim_rng_between(&w->rngs.owners, STEP_NS_MIN, STEP_NS_MAX));
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */
@@ -203,22 +204,23 @@ static void owner_start(World *w, unsigned i)
     if (!o->endpoint || !o->socket)
         abort();
     endpoint_on_close(o->endpoint, owner_closed, o);
-    manager_link_init(&o->link, o->endpoint, &sink, &cmd, w->p.beat_ns, world_now(w));
+    manager_link_init(&o->link, o->endpoint, &sink, &cmd, w->p.cores.beat_ns, world_now(w));
     const Places managers = managers_places();
     if (w->p.managers)
         manager_link_move(&o->link, &managers);
-    if (w->p.reclaim_every_ns != TIME_NEVER)
-        o->turn_ns = world_now(w) + sim_rng_below(&w->owners_rng, 2 * w->p.reclaim_every_ns);
+    if (w->p.owners.reclaim_every_ns != TIME_NEVER)
+        o->turn_ns =
+            world_now(w) + sim_rng_below(&w->rngs.owners, 2 * w->p.owners.reclaim_every_ns);
     sim_timer_init(&o->timer, w->net, &o->life, owner_step, o);
-    sim_timer_set(&o->timer, world_now(w) + sim_rng_below(&w->owners_rng, 200 * NS_PER_MS));
+    sim_timer_set(&o->timer, world_now(w) + sim_rng_below(&w->rngs.owners, 200 * NS_PER_MS));
 }
 
 void owners_start(World *w)
 {
-    sim_rng_init(&w->owners_rng, w->seed, 0x6f776e65);
-    if (w->p.limit_every_ns != TIME_NEVER)
+    sim_rng_init(&w->rngs.owners, w->seed, 0x6f776e65);
+    if (w->p.owners.limit_every_ns != TIME_NEVER)
         limit_later(w);
-    for (unsigned i = 0; w->p.owners && i < w->p.imds; i++)
+    for (unsigned i = 0; w->p.owners.monitors && i < w->p.imds; i++)
         owner_start(w, i);
 }
 
@@ -228,7 +230,7 @@ void owners_heal(World *w)
         w->owners[i].busy = false;
         if (w->imds[i].save_by_ns)
             imd_leave(&w->imds[i]); /* and start again */
-        if (w->p.limit_every_ns != TIME_NEVER)
+        if (w->p.owners.limit_every_ns != TIME_NEVER)
             imd_limit(&w->imds[i], UINT64_MAX);
     }
 }

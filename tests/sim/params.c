@@ -33,9 +33,9 @@ static void choose_size(Params *p, SimRng *r)
     p->imds = (unsigned)sim_rng_between(r, 1, IMDS_MAX);
     p->imd_threads = (unsigned)sim_rng_between(r, 1, IMD_THREADS_MAX);
     p->files = (unsigned)sim_rng_between(r, 1, 3);
-    p->pool_bytes = sim_rng_between(r, 16, 128) * 4096;
-    p->region_blocks_max = (unsigned)sim_rng_spread(r, 2, REGION_MAX / 4096);
-    p->descs = (unsigned)sim_rng_between(r, 1, 6);
+    p->hosts.pool_bytes = sim_rng_between(r, 16, 128) * 4096;
+    p->programs.region_blocks_max = (unsigned)sim_rng_spread(r, 2, REGION_MAX / 4096);
+    p->programs.descs = (unsigned)sim_rng_between(r, 1, 6);
     p->file_cap = FILE_CAP;
     p->region_max = REGION_MAX;
     p->sealed = sim_rng_below(r, 3) == 0;
@@ -49,20 +49,20 @@ static void choose_load(Params *p, SimRng *r)
 {
     uint64_t calls = sim_rng_spread(r, 60, 600);
     p->duration_ns = sim_rng_spread(r, 500, 12000) * NS_PER_MS;
-    p->think_ns = p->duration_ns * p->clients * p->threads / calls;
-    p->hot_ppm = sim_rng_below(r, 3) ? (unsigned)sim_rng_below(r, 1000000) : 0;
-    p->popular_ppm = (unsigned)sim_rng_below(r, 1000000);
-    p->retain_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 1000000) : 0;
-    p->rdonly_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 800000) : 0;
-    p->fallback_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 1000000) : 0;
-    p->weights[DO_OPEN] = (unsigned)sim_rng_between(r, 2, 12);
-    p->weights[DO_READ] = (unsigned)sim_rng_between(r, 10, 80);
-    p->weights[DO_WRITE] = sim_rng_below(r, 5) ? (unsigned)sim_rng_between(r, 5, 60) : 0;
-    p->weights[DO_CLOSE] = (unsigned)sim_rng_between(r, 1, 10);
-    p->weights[DO_SYNC] = (unsigned)sim_rng_below(r, 4);
-    p->weights[DO_BAD] = (unsigned)sim_rng_below(r, 3);
-    p->weights[DO_CHANGE_FILE] = (unsigned)sim_rng_below(r, 10);
-    p->weights[DO_EXIT] = sim_rng_below(r, 2);
+    p->programs.think_ns = p->duration_ns * p->clients * p->threads / calls;
+    p->programs.hot_ppm = sim_rng_below(r, 3) ? (unsigned)sim_rng_below(r, 1000000) : 0;
+    p->programs.popular_ppm = (unsigned)sim_rng_below(r, 1000000);
+    p->programs.retain_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 1000000) : 0;
+    p->programs.rdonly_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 800000) : 0;
+    p->programs.fallback_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 1000000) : 0;
+    p->programs.weights[DO_OPEN] = (unsigned)sim_rng_between(r, 2, 12);
+    p->programs.weights[DO_READ] = (unsigned)sim_rng_between(r, 10, 80);
+    p->programs.weights[DO_WRITE] = sim_rng_below(r, 5) ? (unsigned)sim_rng_between(r, 5, 60) : 0;
+    p->programs.weights[DO_CLOSE] = (unsigned)sim_rng_between(r, 1, 10);
+    p->programs.weights[DO_SYNC] = (unsigned)sim_rng_below(r, 4);
+    p->programs.weights[DO_BAD] = (unsigned)sim_rng_below(r, 3);
+    p->programs.weights[DO_CHANGE_FILE] = (unsigned)sim_rng_below(r, 10);
+    p->programs.weights[DO_EXIT] = sim_rng_below(r, 2);
 }
 
 static void choose_network(Params *p, SimRng *r)
@@ -97,52 +97,52 @@ static void choose_files(Params *p, SimRng *r)
 
 static void choose_timers(Params *p, SimRng *r)
 {
-    p->hello_retry_ns = params_ms(r, 5, 50);
-    p->alive_ns = params_ms(r, 100, 500);
-    p->beat_ns = params_ms(r, 100, 500);
-    p->client_dead_ns = params_ms(r, 2500, 5000);
-    p->host_dead_ns = params_ms(r, 2000, 4000);
-    p->grace_ns = params_ms(r, 2500, 5000);
-    p->refraction_ns = sim_rng_spread(r, 5, 500) * NS_PER_MS;
-    p->transfer_deadline_ns = params_ms(r, 200, 800);
-    p->reopen_ns = params_ms(r, 100, 1000);
-    p->retained_age_ns = sim_rng_below(r, 4) ? 0 : params_ms(r, 500, 10000);
-    p->leave_deadline_ns = params_ms(r, 100, 1000);
-    p->client_request = (RequestTimes){.first_retry_ns = params_ms(r, 10, 50),
-                                       .retry_max_ns = params_ms(r, 100, 400),
-                                       .deadline_ns = params_ms(r, 1000, 2500)};
-    p->imd_retry_ns = params_ms(r, 10, 50);
-    p->imd_retry_max_ns = params_ms(r, 50, 200);
-    p->imd_deadline_ns = params_ms(r, 300, 800);
+    p->cores.hello_retry_ns = params_ms(r, 5, 50);
+    p->cores.alive_ns = params_ms(r, 100, 500);
+    p->cores.beat_ns = params_ms(r, 100, 500);
+    p->cores.client_dead_ns = params_ms(r, 2500, 5000);
+    p->cores.host_dead_ns = params_ms(r, 2000, 4000);
+    p->cores.grace_ns = params_ms(r, 2500, 5000);
+    p->cores.refraction_ns = sim_rng_spread(r, 5, 500) * NS_PER_MS;
+    p->cores.transfer_deadline_ns = params_ms(r, 200, 800);
+    p->cores.reopen_ns = params_ms(r, 100, 1000);
+    p->cores.retained_age_ns = sim_rng_below(r, 4) ? 0 : params_ms(r, 500, 10000);
+    p->cores.leave_deadline_ns = params_ms(r, 100, 1000);
+    p->cores.client_request = (RequestTimes){.first_retry_ns = params_ms(r, 10, 50),
+                                             .retry_max_ns = params_ms(r, 100, 400),
+                                             .deadline_ns = params_ms(r, 1000, 2500)};
+    p->cores.imd_retry_ns = params_ms(r, 10, 50);
+    p->cores.imd_retry_max_ns = params_ms(r, 50, 200);
+    p->cores.imd_deadline_ns = params_ms(r, 300, 800);
 }
 
 static void choose_limits(Params *p, SimRng *r)
 {
     bool tight = sim_rng_below(r, 4) == 0;
-    p->imd_writes_max = tight ? (unsigned)sim_rng_between(r, 1, 4) : 256;
-    p->imd_fills_max = tight ? (unsigned)sim_rng_between(r, 3, 6) : 256;
-    p->imd_regions_max = tight ? (unsigned)sim_rng_between(r, 8, 20) : 200;
-    p->grant_bytes = tight ? 65536 : 1 << 20;
-    p->credit_bytes = tight ? 65536 : 1 << 20;
-    p->fill_queue_bytes = sim_rng_below(r, 4) ? 4 << 20 : 256 << 10;
-    p->sessions_max = tight ? (unsigned)sim_rng_between(r, 6, 24) : 256;
-    p->cmd_opens_max = tight ? (unsigned)sim_rng_between(r, 1, 6) : 64;
-    p->cmd_regions_max = tight ? (unsigned)sim_rng_between(r, 6, 24) : 1024;
+    p->cores.imd_writes_max = tight ? (unsigned)sim_rng_between(r, 1, 4) : 256;
+    p->cores.imd_fills_max = tight ? (unsigned)sim_rng_between(r, 3, 6) : 256;
+    p->cores.imd_regions_max = tight ? (unsigned)sim_rng_between(r, 8, 20) : 200;
+    p->cores.grant_bytes = tight ? 65536 : 1 << 20;
+    p->cores.credit_bytes = tight ? 65536 : 1 << 20;
+    p->cores.fill_queue_bytes = sim_rng_below(r, 4) ? 4 << 20 : 256 << 10;
+    p->cores.sessions_max = tight ? (unsigned)sim_rng_between(r, 6, 24) : 256;
+    p->cores.cmd_opens_max = tight ? (unsigned)sim_rng_between(r, 1, 6) : 64;
+    p->cores.cmd_regions_max = tight ? (unsigned)sim_rng_between(r, 6, 24) : 1024;
 }
 
 void params_choose_faults(Params *p, SimRng *r, unsigned kinds)
 {
     unsigned total = 0;
-    p->fault_every_ns = sim_rng_spread(r, 50, 4000) * NS_PER_MS;
-    p->fault_long_ns = sim_rng_spread(r, 50, 8000) * NS_PER_MS;
+    p->faults.every_ns = sim_rng_spread(r, 50, 4000) * NS_PER_MS;
+    p->faults.long_ns = sim_rng_spread(r, 50, 8000) * NS_PER_MS;
     for (unsigned f = 0; f < FAULT_COUNT; f++) {
         unsigned weight = (unsigned)sim_rng_between(r, 1, 10);
         bool on = sim_rng_below(r, 2);
-        p->faults[f] = (kinds >> f & 1) && on ? weight : 0;
-        total += p->faults[f];
+        p->faults.weights[f] = (kinds >> f & 1) && on ? weight : 0;
+        total += p->faults.weights[f];
     }
     if (total == 0)
-        p->fault_every_ns = TIME_NEVER;
+        p->faults.every_ns = TIME_NEVER;
 }
 
 /* With numbers of its own, so that all else of a seed is as it would be without. */
@@ -150,33 +150,34 @@ static void choose_calls(Params *p, uint64_t seed)
 {
     SimRng rng, *r = &rng;
     sim_rng_init(r, seed, 0x63616c6c);
-    uint64_t blocks = p->region_blocks_max;
-    p->stripe_bytes = sim_rng_between(r, blocks / 16 + 1, blocks / 2 + 1) * 4096;
-    p->stripe_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 900000) : 0;
-    p->vector_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 900000) : 0;
-    p->async = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 1, ASYNC_MAX) : 0;
+    uint64_t blocks = p->programs.region_blocks_max;
+    p->programs.stripe_bytes = sim_rng_between(r, blocks / 16 + 1, blocks / 2 + 1) * 4096;
+    p->programs.stripe_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 900000) : 0;
+    p->programs.vector_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 900000) : 0;
+    p->programs.async = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 1, ASYNC_MAX) : 0;
     if (p->scenario == SCENARIO_STRIPES) {
-        p->stripe_ppm = 900000;
-        p->async = ASYNC_MAX;
+        p->programs.stripe_ppm = 900000;
+        p->programs.async = ASYNC_MAX;
     }
-    p->weights[DO_ASYNC] = p->async ? (unsigned)sim_rng_between(r, 5, 40) : 0;
+    p->programs.weights[DO_ASYNC] = p->programs.async ? (unsigned)sim_rng_between(r, 5, 40) : 0;
     if (p->scenario == SCENARIO_SILENT) {
-        p->stripe_ppm = 0;
-        p->async = ASYNC_MAX;
-        p->weights[DO_ASYNC] = 60;
+        p->programs.stripe_ppm = 0;
+        p->programs.async = ASYNC_MAX;
+        p->programs.weights[DO_ASYNC] = 60;
     }
-    p->prefetch_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 500000) : 0;
-    p->weights[DO_OFFER] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 3, 30) : 0;
+    p->programs.prefetch_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 500000) : 0;
+    p->programs.weights[DO_OFFER] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 3, 30) : 0;
     if (p->scenario == SCENARIO_CONTENTION) /* to be overtaken by a write takes one */
-        p->weights[DO_OFFER] = 30;
-    p->async_write_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 600000) : 0;
-    p->hold_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 500000) : 0;
-    p->cancel_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 300000) : 0;
-    p->weights[DO_DISCARD] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 1, 10) : 0;
+        p->programs.weights[DO_OFFER] = 30;
+    p->programs.async_write_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 600000) : 0;
+    p->programs.hold_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 500000) : 0;
+    p->programs.cancel_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 300000) : 0;
+    p->programs.weights[DO_DISCARD] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 1, 10) : 0;
     if (p->scenario >= SCENARIO_CHOSEN) {
-        p->weights[DO_DISCARD] = p->scenario == SCENARIO_PRESSURE ? 5 : 0;
-        p->async = p->weights[DO_ASYNC] = p->prefetch_ppm = p->stripe_ppm = 0;
-        p->weights[DO_OFFER] = p->scenario == SCENARIO_OFFERS ? 60 : 0;
+        p->programs.weights[DO_DISCARD] = p->scenario == SCENARIO_PRESSURE ? 5 : 0;
+        p->programs.async = p->programs.weights[DO_ASYNC] = p->programs.prefetch_ppm =
+            p->programs.stripe_ppm = 0;
+        p->programs.weights[DO_OFFER] = p->scenario == SCENARIO_OFFERS ? 60 : 0;
     }
 }
 
@@ -184,23 +185,24 @@ static void choose_owners(Params *p, uint64_t seed)
 {
     SimRng rng, *r = &rng;
     sim_rng_init(r, seed, 0x6f776e);
-    p->give_back = sim_rng_below(r, 2);
+    p->hosts.give_back = sim_rng_below(r, 2);
     /* A region has a few of them, and imd_node.c as many bits for them. */
-    for (p->extent_bytes = 4096; p->extent_bytes < p->pool_bytes / 32; p->extent_bytes *= 2)
+    for (p->hosts.extent_bytes = 4096; p->hosts.extent_bytes < p->hosts.pool_bytes / 32;
+         p->hosts.extent_bytes *= 2)
         ;
-    p->extent_bytes <<= sim_rng_below(r, 3);
+    p->hosts.extent_bytes <<= sim_rng_below(r, 3);
     p->weighted = seed % 3 == 0;
-    p->limit_every_ns = TIME_NEVER;
+    p->owners.limit_every_ns = TIME_NEVER;
     bool away = p->scenario == SCENARIO_SILENT || p->scenario == SCENARIO_TRICKLE;
     if (!p->calm && !away && sim_rng_below(r, 3) == 0)
-        p->limit_every_ns = sim_rng_spread(r, 20, 2000) * NS_PER_MS;
-    p->owners = sim_rng_below(r, 2) && !away;
-    p->reclaim_every_ns = TIME_NEVER;
+        p->owners.limit_every_ns = sim_rng_spread(r, 20, 2000) * NS_PER_MS;
+    p->owners.monitors = sim_rng_below(r, 2) && !away;
+    p->owners.reclaim_every_ns = TIME_NEVER;
     if (p->scenario == SCENARIO_PRESSURE) {
-        p->give_back = true;
-        p->limit_every_ns = sim_rng_spread(r, 2, 50) * NS_PER_MS;
-    } else if (p->owners && !p->calm) {
-        p->reclaim_every_ns = sim_rng_spread(r, 50, 1500) * NS_PER_MS;
+        p->hosts.give_back = true;
+        p->owners.limit_every_ns = sim_rng_spread(r, 2, 50) * NS_PER_MS;
+    } else if (p->owners.monitors && !p->calm) {
+        p->owners.reclaim_every_ns = sim_rng_spread(r, 50, 1500) * NS_PER_MS;
     }
 }
 
@@ -208,11 +210,11 @@ static void choose_lies(Params *p, uint64_t seed)
 {
     SimRng rng, *r = &rng;
     sim_rng_init(r, seed, 0x6c6965);
-    p->lie_every_ns = TIME_NEVER;
+    p->faults.lie_every_ns = TIME_NEVER;
     if (!p->calm && p->scenario != SCENARIO_TRICKLE && sim_rng_below(r, 3) == 0)
-        p->lie_every_ns = sim_rng_spread(r, 20, 2000) * NS_PER_MS;
+        p->faults.lie_every_ns = sim_rng_spread(r, 20, 2000) * NS_PER_MS;
     /* Checks would hide what the other rules are there for: half of the seeds do without. */
-    p->checked = p->lie_every_ns != TIME_NEVER || sim_rng_below(r, 2);
+    p->checked = p->faults.lie_every_ns != TIME_NEVER || sim_rng_below(r, 2);
 }
 
 /* Who writes the files beside the clients, and what stamps and leases tell of it. */
@@ -221,14 +223,14 @@ static void choose_writers(Params *p, uint64_t seed)
     SimRng rng, *r = &rng;
     sim_rng_init(r, seed, 0x777274);
     p->fs.lease_counts_own = sim_rng_below(r, 4) == 0;
-    p->writer_every_ns = TIME_NEVER;
+    p->faults.writer_every_ns = TIME_NEVER;
     if (!p->calm && sim_rng_below(r, 3) == 0)
-        p->writer_every_ns = sim_rng_spread(r, 20, 2000) * NS_PER_MS;
+        p->faults.writer_every_ns = sim_rng_spread(r, 20, 2000) * NS_PER_MS;
     if (p->scenario == SCENARIO_RETAIN && sim_rng_below(r, 2))
-        p->writer_every_ns = sim_rng_spread(r, 20, 500) * NS_PER_MS;
+        p->faults.writer_every_ns = sim_rng_spread(r, 20, 500) * NS_PER_MS;
     if (p->scenario >= SCENARIO_CHOSEN) {
         p->fs.lease_counts_own = false;
-        p->writer_every_ns = p->scenario == SCENARIO_WRITERS ? 50 * NS_PER_MS : TIME_NEVER;
+        p->faults.writer_every_ns = p->scenario == SCENARIO_WRITERS ? 50 * NS_PER_MS : TIME_NEVER;
     }
     if (p->scenario == SCENARIO_RETAIN && sim_rng_below(r, 3) == 0)
         p->fs.granule_ns = sim_rng_between(r, 1, 2) * NS_PER_S;
@@ -239,26 +241,26 @@ static void choose_writers(Params *p, uint64_t seed)
 static void make_calm(Params *p)
 {
     p->calm = true;
-    p->fault_every_ns = TIME_NEVER;
+    p->faults.every_ns = TIME_NEVER;
     p->link.loss_ppm %= 20000;
     p->link.reorder_ppm %= 50000;
     p->link.corrupt_ppm %= 10000;
     p->link.bytes_per_s = 0;
-    p->client_request.deadline_ns = 3 * NS_PER_S;
-    p->transfer_deadline_ns = 2 * NS_PER_S;
-    p->imd_deadline_ns = 2 * NS_PER_S;
-    p->sessions_max = 256;
-    p->cmd_opens_max = 64;
-    p->cmd_regions_max = 1024;
-    p->no_memory_ppm = 0;
-    p->weights[DO_EXIT] = 0;
+    p->cores.client_request.deadline_ns = 3 * NS_PER_S;
+    p->cores.transfer_deadline_ns = 2 * NS_PER_S;
+    p->cores.imd_deadline_ns = 2 * NS_PER_S;
+    p->cores.sessions_max = 256;
+    p->cores.cmd_opens_max = 64;
+    p->cores.cmd_regions_max = 1024;
+    p->faults.no_memory_ppm = 0;
+    p->programs.weights[DO_EXIT] = 0;
 }
 
 static void only_fault(Params *p, SimRng *r, enum Fault f)
 {
-    memset(p->faults, 0, sizeof p->faults);
-    p->faults[f] = 1;
-    p->fault_every_ns = sim_rng_spread(r, 300, 2000) * NS_PER_MS;
+    memset(p->faults.weights, 0, sizeof p->faults.weights);
+    p->faults.weights[f] = 1;
+    p->faults.every_ns = sim_rng_spread(r, 300, 2000) * NS_PER_MS;
 }
 
 static void scenario_pauses(Params *p, SimRng *r)
@@ -266,10 +268,11 @@ static void scenario_pauses(Params *p, SimRng *r)
     make_calm(p);
     p->duration_ns = sim_rng_between(r, 6000, 14000) * NS_PER_MS;
     only_fault(p, r, sim_rng_below(r, 2) ? FAULT_CMD_PAUSE : FAULT_CLIENT_PAUSE);
-    p->transfer_deadline_ns = params_ms(r, 300, 600);
+    p->cores.transfer_deadline_ns = params_ms(r, 300, 600);
     /* Nobody else may take the one that stands still for dead; the manager may stand long. */
-    p->fault_long_ns = p->faults[FAULT_CMD_PAUSE] ? 12 * NS_PER_S : p->client_dead_ns / 2;
-    if (p->faults[FAULT_CLIENT_PAUSE])
+    p->faults.long_ns =
+        p->faults.weights[FAULT_CMD_PAUSE] ? 12 * NS_PER_S : p->cores.client_dead_ns / 2;
+    if (p->faults.weights[FAULT_CLIENT_PAUSE])
         p->link.loss_ppm %= 2000; /* no session may need its last try */
 }
 
@@ -278,27 +281,27 @@ static void scenario_amnesia(Params *p, SimRng *r)
     make_calm(p);
     p->duration_ns = sim_rng_between(r, 4000, 10000) * NS_PER_MS;
     only_fault(p, r, FAULT_CMD_CRASH);
-    p->fault_long_ns = sim_rng_spread(r, 10, 8000) * NS_PER_MS;
+    p->faults.long_ns = sim_rng_spread(r, 10, 8000) * NS_PER_MS;
 }
 
 void params_retain(Params *p, SimRng *r)
 {
-    p->retain_ppm = 900000;
-    p->popular_ppm = 950000;
-    p->rdonly_ppm = (uint32_t)sim_rng_below(r, 900000);
-    p->weights[DO_OPEN] = 15;
-    p->weights[DO_CLOSE] = 15;
-    p->weights[DO_WRITE] = (unsigned)sim_rng_below(r, 12);
-    p->weights[DO_CHANGE_FILE] = (unsigned)sim_rng_below(r, 12);
+    p->programs.retain_ppm = 900000;
+    p->programs.popular_ppm = 950000;
+    p->programs.rdonly_ppm = (uint32_t)sim_rng_below(r, 900000);
+    p->programs.weights[DO_OPEN] = 15;
+    p->programs.weights[DO_CLOSE] = 15;
+    p->programs.weights[DO_WRITE] = (unsigned)sim_rng_below(r, 12);
+    p->programs.weights[DO_CHANGE_FILE] = (unsigned)sim_rng_below(r, 12);
     p->fs.honest = true;
     p->fs.granule_ns = sim_rng_spread(r, NS_PER_MS, 500 * NS_PER_MS);
     p->duration_ns = sim_rng_between(r, 2000, 6000) * NS_PER_MS;
     params_choose_faults(p, r,
                          1u << FAULT_CLIENT_KILL | 1u << FAULT_CLIENT_KILL_WRITING |
                              1u << FAULT_CLIENT_PAUSE | 1u << FAULT_CMD_CRASH | 1u << FAULT_CUT);
-    p->faults[FAULT_CLIENT_KILL_WRITING] = 10;
-    p->fault_every_ns = sim_rng_spread(r, 100, 1000) * NS_PER_MS;
-    p->fault_long_ns = NS_PER_S;
+    p->faults.weights[FAULT_CLIENT_KILL_WRITING] = 10;
+    p->faults.every_ns = sim_rng_spread(r, 100, 1000) * NS_PER_MS;
+    p->faults.long_ns = NS_PER_S;
 }
 
 void params_contention(Params *p, SimRng *r)
@@ -306,18 +309,18 @@ void params_contention(Params *p, SimRng *r)
     p->threads = THREADS_MAX;
     p->clients = 1 + (unsigned)sim_rng_below(r, 2);
     p->client_hosts = 1;
-    p->hot_ppm = 900000;
-    p->descs = 1 + (unsigned)sim_rng_below(r, 2);
-    p->region_blocks_max = (unsigned)sim_rng_between(r, 2, 6);
-    p->weights[DO_CLOSE] = 1;
-    p->weights[DO_WRITE] = (unsigned)sim_rng_between(r, 20, 60);
+    p->programs.hot_ppm = 900000;
+    p->programs.descs = 1 + (unsigned)sim_rng_below(r, 2);
+    p->programs.region_blocks_max = (unsigned)sim_rng_between(r, 2, 6);
+    p->programs.weights[DO_CLOSE] = 1;
+    p->programs.weights[DO_WRITE] = (unsigned)sim_rng_between(r, 20, 60);
     p->link.late_ppm = (uint32_t)sim_rng_below(r, 300000);
     p->link.late_max_ns = sim_rng_spread(r, 2 * p->link.delay_ns, 200 * NS_PER_MS);
     p->link.loss_ppm = (uint32_t)sim_rng_below(r, 100000);
     p->fs.op_ns = sim_rng_spread(r, p->link.delay_ns / 4 + 1, 8 * p->link.delay_ns);
     p->fs.slow_ppm = 100000;
     p->duration_ns = 500 * NS_PER_MS + 400 * p->link.delay_ns;
-    p->think_ns = 2 * p->link.delay_ns;
+    p->programs.think_ns = 2 * p->link.delay_ns;
     p->datagram_max = 1472;
 }
 
@@ -329,76 +332,76 @@ static void scenario_file(Params *p, SimRng *r)
     f->write_short_ppm = (uint32_t)sim_rng_below(r, 100000);
     f->write_full_ppm = maybe(r, 200000);
     f->sync_fail_ppm = (uint32_t)sim_rng_below(r, 400000);
-    p->weights[DO_SYNC] = 8;
-    p->weights[DO_WRITE] = 40;
-    p->hot_ppm = 700000;
+    p->programs.weights[DO_SYNC] = 8;
+    p->programs.weights[DO_WRITE] = 40;
+    p->programs.hot_ppm = 700000;
 }
 
 static void scenario_hosts(Params *p, SimRng *r)
 {
-    p->descs = 6;
+    p->programs.descs = 6;
     p->duration_ns = sim_rng_between(r, 2000, 8000) * NS_PER_MS;
     params_choose_faults(p, r,
                          1u << FAULT_CUT | 1u << FAULT_PARTITION | 1u << FAULT_IMD_CRASH |
                              1u << FAULT_IMD_LEAVE | 1u << FAULT_IMD_PAUSE |
                              1u << FAULT_THREAD_PAUSE);
-    p->faults[FAULT_IMD_CRASH] = 5;
-    p->fault_every_ns = sim_rng_spread(r, 100, 1500) * NS_PER_MS;
+    p->faults.weights[FAULT_IMD_CRASH] = 5;
+    p->faults.every_ns = sim_rng_spread(r, 100, 1500) * NS_PER_MS;
 }
 
 static void scenario_churn(Params *p, SimRng *r)
 {
-    p->pool_bytes = sim_rng_between(r, 16, 40) * 4096;
-    p->region_blocks_max = (unsigned)sim_rng_between(r, 4, 16);
-    p->weights[DO_OPEN] = 40;
-    p->weights[DO_CLOSE] = 30;
-    p->weights[DO_WRITE] = 5;
-    p->descs = 5;
+    p->hosts.pool_bytes = sim_rng_between(r, 16, 40) * 4096;
+    p->programs.region_blocks_max = (unsigned)sim_rng_between(r, 4, 16);
+    p->programs.weights[DO_OPEN] = 40;
+    p->programs.weights[DO_CLOSE] = 30;
+    p->programs.weights[DO_WRITE] = 5;
+    p->programs.descs = 5;
     p->duration_ns = sim_rng_between(r, 1000, 4000) * NS_PER_MS;
 }
 
 static void scenario_end(Params *p, SimRng *r)
 {
     (void)r;
-    p->popular_ppm = 100000;
-    p->weights[DO_WRITE] = 25;
-    p->weights[DO_CHANGE_FILE] = 0;
+    p->programs.popular_ppm = 100000;
+    p->programs.weights[DO_WRITE] = 25;
+    p->programs.weights[DO_CHANGE_FILE] = 0;
     p->client_hosts = 1;
-    p->rdonly_ppm = 300000;
+    p->programs.rdonly_ppm = 300000;
 }
 
 static void scenario_silence(Params *p, SimRng *r)
 {
-    p->transfer_deadline_ns = params_ms(r, 60, 200);
-    p->hot_ppm = 800000;
-    p->weights[DO_WRITE] = 40;
-    p->weights[DO_CLOSE] = 1;
+    p->cores.transfer_deadline_ns = params_ms(r, 60, 200);
+    p->programs.hot_ppm = 800000;
+    p->programs.weights[DO_WRITE] = 40;
+    p->programs.weights[DO_CLOSE] = 1;
     params_choose_faults(p, r, 1u << FAULT_CUT | 1u << FAULT_THREAD_PAUSE | 1u << FAULT_IMD_PAUSE);
-    p->faults[FAULT_CUT] = 10;
-    p->fault_every_ns = sim_rng_spread(r, 50, 400) * NS_PER_MS;
-    p->fault_long_ns = 8 * p->transfer_deadline_ns;
+    p->faults.weights[FAULT_CUT] = 10;
+    p->faults.every_ns = sim_rng_spread(r, 50, 400) * NS_PER_MS;
+    p->faults.long_ns = 8 * p->cores.transfer_deadline_ns;
 }
 
 static void scenario_reclaim(Params *p, SimRng *r)
 {
     p->clients = (unsigned)sim_rng_between(r, 2, CLIENTS_MAX);
     p->duration_ns = sim_rng_between(r, 8000, 14000) * NS_PER_MS;
-    p->think_ns *= 2;
-    p->weights[DO_EXIT] = 0;
+    p->programs.think_ns *= 2;
+    p->programs.weights[DO_EXIT] = 0;
     only_fault(p, r, FAULT_CLIENT_PAUSE);
-    p->fault_every_ns = NS_PER_S;
-    p->fault_long_ns = 2 * p->client_dead_ns;
+    p->faults.every_ns = NS_PER_S;
+    p->faults.long_ns = 2 * p->cores.client_dead_ns;
 }
 
 static void scenario_crashes(Params *p, SimRng *r)
 {
     p->files = 1; /* the next run finds what the last one was at */
-    p->weights[DO_WRITE] = 40;
+    p->programs.weights[DO_WRITE] = 40;
     p->duration_ns = sim_rng_between(r, 1000, 4000) * NS_PER_MS;
-    p->rdonly_ppm /= 4;
+    p->programs.rdonly_ppm /= 4;
     only_fault(p, r, FAULT_CLIENT_KILL_WRITING);
-    p->faults[FAULT_CMD_CRASH] = sim_rng_below(r, 2);
-    p->fault_every_ns = sim_rng_spread(r, 50, 400) * NS_PER_MS;
+    p->faults.weights[FAULT_CMD_CRASH] = sim_rng_below(r, 2);
+    p->faults.every_ns = sim_rng_spread(r, 50, 400) * NS_PER_MS;
     p->fs.op_ns = sim_rng_spread(r, p->link.delay_ns / 4 + 1, 8 * p->link.delay_ns);
 }
 
@@ -406,51 +409,51 @@ static void scenario_large(Params *p, SimRng *r)
 {
     p->file_cap = LARGE_FILE_CAP;
     p->region_max = LARGE_REGION_MAX;
-    p->region_blocks_max = LARGE_REGION_MAX / 4096;
-    p->pool_bytes = (6 + sim_rng_below(r, 8)) << 20;
+    p->programs.region_blocks_max = LARGE_REGION_MAX / 4096;
+    p->hosts.pool_bytes = (6 + sim_rng_below(r, 8)) << 20;
     p->clients = 1 + (unsigned)sim_rng_below(r, 2);
     p->threads = THREADS_MAX;
     p->client_hosts = p->files = 1;
     p->imds = 1;
-    p->hot_ppm = 100000;
-    p->popular_ppm = 800000;
+    p->programs.hot_ppm = 100000;
+    p->programs.popular_ppm = 800000;
     p->datagram_max = 65507;
     p->sealed = p->rotating = false;
-    p->fill_queue_bytes = 16 << 20;
+    p->cores.fill_queue_bytes = 16 << 20;
     p->link.bytes_per_s = 0;
     p->link.corrupt_ppm = 0;
     p->fs.split_ppm = 0;
-    p->weights[DO_CLOSE] = 1;
-    p->weights[DO_WRITE] = 30;
-    p->think_ns = NS_PER_MS;
+    p->programs.weights[DO_CLOSE] = 1;
+    p->programs.weights[DO_WRITE] = 30;
+    p->programs.think_ns = NS_PER_MS;
     p->duration_ns = (100 + sim_rng_below(r, 400)) * NS_PER_MS;
-    p->descs = 1;
-    p->retain_ppm /= 4;
-    p->rdonly_ppm /= 4;
+    p->programs.descs = 1;
+    p->programs.retain_ppm /= 4;
+    p->programs.rdonly_ppm /= 4;
 }
 
 static void scenario_stripes(Params *p, SimRng *r)
 {
     p->imds = IMDS_MAX;
-    p->region_blocks_max = REGION_MAX / 4096;
-    p->popular_ppm = 900000;
-    p->pool_bytes = sim_rng_between(r, 24, 64) * 4096;
-    p->fallback_ppm /= 4;
-    p->retain_ppm = 700000;
-    p->weights[DO_OPEN] = 12;
-    p->weights[DO_CLOSE] = 10;
-    p->weights[DO_WRITE] = (unsigned)sim_rng_below(r, 20);
-    p->weights[DO_CHANGE_FILE] = (unsigned)sim_rng_below(r, 3);
+    p->programs.region_blocks_max = REGION_MAX / 4096;
+    p->programs.popular_ppm = 900000;
+    p->hosts.pool_bytes = sim_rng_between(r, 24, 64) * 4096;
+    p->programs.fallback_ppm /= 4;
+    p->programs.retain_ppm = 700000;
+    p->programs.weights[DO_OPEN] = 12;
+    p->programs.weights[DO_CLOSE] = 10;
+    p->programs.weights[DO_WRITE] = (unsigned)sim_rng_below(r, 20);
+    p->programs.weights[DO_CHANGE_FILE] = (unsigned)sim_rng_below(r, 3);
     p->fs.honest = true;
     p->duration_ns = sim_rng_between(r, 2000, 6000) * NS_PER_MS;
-    p->refraction_ns = sim_rng_spread(r, 5, 100) * NS_PER_MS;
-    p->reopen_ns = params_ms(r, 50, 300);
+    p->cores.refraction_ns = sim_rng_spread(r, 5, 100) * NS_PER_MS;
+    p->cores.reopen_ns = params_ms(r, 50, 300);
     params_choose_faults(p, r,
                          1u << FAULT_CUT | 1u << FAULT_IMD_CRASH | 1u << FAULT_IMD_LEAVE |
                              1u << FAULT_IMD_PAUSE | 1u << FAULT_CLIENT_KILL_WRITING);
-    p->faults[FAULT_IMD_LEAVE] = 5;
-    p->fault_every_ns = sim_rng_spread(r, 200, 1500) * NS_PER_MS;
-    p->fault_long_ns = 2 * NS_PER_S;
+    p->faults.weights[FAULT_IMD_LEAVE] = 5;
+    p->faults.every_ns = sim_rng_spread(r, 200, 1500) * NS_PER_MS;
+    p->faults.long_ns = 2 * NS_PER_S;
 }
 
 /* Nothing but hosts that stand still, for longer than any deadline, and in half of the seeds a
@@ -460,32 +463,33 @@ static void scenario_silent(Params *p, SimRng *r)
 {
     p->imds = IMDS_MAX;
     p->clients = p->client_hosts = 1 + (unsigned)sim_rng_below(r, 2);
-    p->descs = 6;
-    p->popular_ppm = p->hot_ppm = 0;
-    p->region_blocks_max = REGION_MAX / 4096;
-    p->pool_bytes = 256 * 4096;
-    p->fallback_ppm = p->no_memory_ppm = p->stranger_ppm = 0;
-    p->weights[DO_WRITE] = p->weights[DO_CHANGE_FILE] = p->weights[DO_EXIT] = 0;
-    p->weights[DO_CLOSE] = 1;
-    p->weights[DO_READ] = 40;
+    p->programs.descs = 6;
+    p->programs.popular_ppm = p->programs.hot_ppm = 0;
+    p->programs.region_blocks_max = REGION_MAX / 4096;
+    p->hosts.pool_bytes = 256 * 4096;
+    p->programs.fallback_ppm = p->faults.no_memory_ppm = p->faults.stranger_ppm = 0;
+    p->programs.weights[DO_WRITE] = p->programs.weights[DO_CHANGE_FILE] =
+        p->programs.weights[DO_EXIT] = 0;
+    p->programs.weights[DO_CLOSE] = 1;
+    p->programs.weights[DO_READ] = 40;
     p->datagram_max = 1472;
     p->link = (SimLink){.delay_ns = sim_rng_spread(r, 20 * NS_PER_US, NS_PER_MS)};
     p->fs.op_ns = sim_rng_spread(r, 5 * NS_PER_US, 200 * NS_PER_US);
     p->fs.slow_ppm = 0;
-    p->sessions_max = 256;
-    p->credit_bytes = 65536;
-    p->transfer_deadline_ns = params_ms(r, 1500, 3000);
-    p->host_dead_ns = p->client_dead_ns = 4 * p->transfer_deadline_ns;
+    p->cores.sessions_max = 256;
+    p->cores.credit_bytes = 65536;
+    p->cores.transfer_deadline_ns = params_ms(r, 1500, 3000);
+    p->cores.host_dead_ns = p->cores.client_dead_ns = 4 * p->cores.transfer_deadline_ns;
     p->duration_ns = sim_rng_between(r, 4000, 12000) * NS_PER_MS;
-    p->think_ns = 2 * NS_PER_MS;
+    p->programs.think_ns = 2 * NS_PER_MS;
     only_fault(p, r, FAULT_IMD_PAUSE);
-    p->fault_every_ns = NS_PER_S;
-    p->fault_long_ns = 3 * p->transfer_deadline_ns;
+    p->faults.every_ns = NS_PER_S;
+    p->faults.long_ns = 3 * p->cores.transfer_deadline_ns;
     if (sim_rng_below(r, 2) == 0)
         return;
-    p->faults[FAULT_CLIENT_PAUSE] = 10;
-    p->fault_every_ns = 150 * NS_PER_MS;
-    p->client_pause_ns = 400 * NS_PER_MS;
+    p->faults.weights[FAULT_CLIENT_PAUSE] = 10;
+    p->faults.every_ns = 150 * NS_PER_MS;
+    p->faults.client_pause_ns = 400 * NS_PER_MS;
 }
 
 /* One program on a small file, and nothing goes wrong. */
@@ -493,9 +497,11 @@ static void make_small(Params *p, SimRng *r)
 {
     make_calm(p);
     p->clients = p->client_hosts = p->imds = p->files = 1;
-    p->descs = 1;
-    p->retain_ppm = p->rdonly_ppm = p->fallback_ppm = p->stranger_ppm = 0;
-    p->weights[DO_SYNC] = p->weights[DO_BAD] = p->weights[DO_CHANGE_FILE] = 0;
+    p->programs.descs = 1;
+    p->programs.retain_ppm = p->programs.rdonly_ppm = p->programs.fallback_ppm =
+        p->faults.stranger_ppm = 0;
+    p->programs.weights[DO_SYNC] = p->programs.weights[DO_BAD] =
+        p->programs.weights[DO_CHANGE_FILE] = 0;
     p->datagram_max = 1472;
     p->link = (SimLink){.delay_ns = sim_rng_spread(r, 20 * NS_PER_US, NS_PER_MS)};
     p->fs.op_ns = 4 * p->link.delay_ns;
@@ -509,20 +515,20 @@ static void scenario_writers(Params *p, SimRng *r)
     make_small(p, r);
     p->file_cap = (uint64_t)16 * 4096;
     p->region_max = p->file_cap;
-    p->region_blocks_max = 16;
-    p->popular_ppm = p->rdonly_ppm = p->retain_ppm = 1000000;
+    p->programs.region_blocks_max = 16;
+    p->programs.popular_ppm = p->programs.rdonly_ppm = p->programs.retain_ppm = 1000000;
     p->threads = 1;
-    p->weights[DO_OPEN] = p->weights[DO_CLOSE] = 15;
-    p->weights[DO_READ] = 40;
-    p->weights[DO_WRITE] = 0;
-    p->think_ns = 5 * NS_PER_MS;
+    p->programs.weights[DO_OPEN] = p->programs.weights[DO_CLOSE] = 15;
+    p->programs.weights[DO_READ] = 40;
+    p->programs.weights[DO_WRITE] = 0;
+    p->programs.think_ns = 5 * NS_PER_MS;
     p->duration_ns = 6 * NS_PER_S;
 }
 
 static void scenario_seconds(Params *p, SimRng *r)
 {
     scenario_writers(p, r);
-    p->weights[DO_CHANGE_FILE] = 8;
+    p->programs.weights[DO_CHANGE_FILE] = 8;
     p->fs.granule_ns = sim_rng_between(r, 1, 2) * NS_PER_S;
     p->duration_ns = 12 * NS_PER_S;
 }
@@ -530,13 +536,13 @@ static void scenario_seconds(Params *p, SimRng *r)
 static void scenario_offers(Params *p, SimRng *r)
 {
     make_small(p, r);
-    p->region_blocks_max = 3;
-    p->popular_ppm = p->hot_ppm = 1000000;
+    p->programs.region_blocks_max = 3;
+    p->programs.popular_ppm = p->programs.hot_ppm = 1000000;
     p->threads = THREADS_MAX;
-    p->weights[DO_OPEN] = p->weights[DO_CLOSE] = 4;
-    p->weights[DO_READ] = 10;
-    p->weights[DO_WRITE] = 60;
-    p->think_ns = 2 * p->link.delay_ns;
+    p->programs.weights[DO_OPEN] = p->programs.weights[DO_CLOSE] = 4;
+    p->programs.weights[DO_READ] = 10;
+    p->programs.weights[DO_WRITE] = 60;
+    p->programs.think_ns = 2 * p->link.delay_ns;
     p->duration_ns = 500 * NS_PER_MS + 2000 * p->link.delay_ns;
 }
 
@@ -547,24 +553,24 @@ static void scenario_trickle(Params *p, SimRng *r)
     p->calm = false;
     p->imds = IMDS_MAX;
     p->threads = 1;
-    p->descs = 3;
+    p->programs.descs = 3;
     p->file_cap = p->region_max = LARGE_REGION_MAX / 8;
-    p->region_blocks_max = (unsigned)(p->region_max / 4096);
-    p->pool_bytes = 4 * p->region_max;
-    p->fill_queue_bytes = 4 << 20;
-    p->popular_ppm = p->fallback_ppm = 700000;
-    p->hot_ppm = 0;
+    p->programs.region_blocks_max = (unsigned)(p->region_max / 4096);
+    p->hosts.pool_bytes = 4 * p->region_max;
+    p->cores.fill_queue_bytes = 4 << 20;
+    p->programs.popular_ppm = p->programs.fallback_ppm = 700000;
+    p->programs.hot_ppm = 0;
     p->fs.slow_ppm = 0;
-    p->client_request.deadline_ns = NS_PER_S;
-    p->transfer_deadline_ns = params_ms(r, 100, 200);
-    p->reopen_ns = params_ms(r, 100, 1000);
+    p->cores.client_request.deadline_ns = NS_PER_S;
+    p->cores.transfer_deadline_ns = params_ms(r, 100, 200);
+    p->cores.reopen_ns = params_ms(r, 100, 1000);
     /* Above a deadline reads find the host silent, and writes find it busy. */
-    p->trickle_ns = p->transfer_deadline_ns * sim_rng_between(r, 3, 12) / 10;
-    p->fault_every_ns = sim_rng_between(r, 500, 3000) * NS_PER_MS;
-    p->fault_long_ns = 60 * NS_PER_S;
-    p->weights[DO_CLOSE] = 1;
-    p->weights[DO_READ] = 40;
-    p->weights[DO_WRITE] = 20;
+    p->faults.trickle_ns = p->cores.transfer_deadline_ns * sim_rng_between(r, 3, 12) / 10;
+    p->faults.every_ns = sim_rng_between(r, 500, 3000) * NS_PER_MS;
+    p->faults.long_ns = 60 * NS_PER_S;
+    p->programs.weights[DO_CLOSE] = 1;
+    p->programs.weights[DO_READ] = 40;
+    p->programs.weights[DO_WRITE] = 20;
     p->duration_ns = 20 * NS_PER_S;
 }
 
@@ -576,19 +582,20 @@ static void scenario_capped(Params *p, SimRng *r)
     p->imds = 2;
     p->threads = THREADS_MAX;
     p->file_cap = p->region_max = LARGE_REGION_MAX / 16;
-    p->region_blocks_max = (unsigned)(p->region_max / 4096);
-    p->pool_bytes = 16 * p->region_max;
-    p->fill_queue_bytes = 4 << 20;
+    p->programs.region_blocks_max = (unsigned)(p->region_max / 4096);
+    p->hosts.pool_bytes = 16 * p->region_max;
+    p->cores.fill_queue_bytes = 4 << 20;
     p->link = (SimLink){.delay_ns = sim_rng_spread(r, 20 * NS_PER_US, NS_PER_MS)};
     p->fs.slow_ppm = 0;
-    p->cap_bytes = sim_rng_spread(r, 512 << 10, 8 << 20);
-    p->cap_packets = sim_rng_below(r, 2) ? 0 : sim_rng_spread(r, 1000, 20000);
-    p->turn_late_ns = sim_rng_below(r, 2) ? 0 : sim_rng_spread(r, 10 * NS_PER_US, 2 * NS_PER_MS);
-    p->transfer_deadline_ns = params_ms(r, 1500, 2500);
-    p->weights[DO_CLOSE] = 1;
-    p->weights[DO_READ] = 60;
-    p->weights[DO_WRITE] = 10;
-    p->think_ns = 100 * NS_PER_US;
+    p->hosts.cap_bytes = sim_rng_spread(r, 512 << 10, 8 << 20);
+    p->hosts.cap_packets = sim_rng_below(r, 2) ? 0 : sim_rng_spread(r, 1000, 20000);
+    p->faults.turn_late_ns =
+        sim_rng_below(r, 2) ? 0 : sim_rng_spread(r, 10 * NS_PER_US, 2 * NS_PER_MS);
+    p->cores.transfer_deadline_ns = params_ms(r, 1500, 2500);
+    p->programs.weights[DO_CLOSE] = 1;
+    p->programs.weights[DO_READ] = 60;
+    p->programs.weights[DO_WRITE] = 10;
+    p->programs.think_ns = 100 * NS_PER_US;
     p->duration_ns = 6 * NS_PER_S;
 }
 
@@ -597,15 +604,15 @@ static void scenario_managers(Params *p, SimRng *r)
 {
     make_calm(p);
     p->managers = true;
-    p->client_dead_ns = 12 * NS_PER_S;
-    p->host_dead_ns = 10 * NS_PER_S;
-    p->grace_ns = 18 * NS_PER_S;
-    p->alive_ns = params_ms(r, 500, 1500);
-    p->beat_ns = params_ms(r, 500, 1000);
-    p->retain_ppm = (uint32_t)sim_rng_below(r, 500000);
-    p->weights[DO_CLOSE] = 1;
-    p->weights[DO_EXIT] = 0;
-    p->think_ns = sim_rng_between(r, 500, 1000) * NS_PER_MS;
+    p->cores.client_dead_ns = 12 * NS_PER_S;
+    p->cores.host_dead_ns = 10 * NS_PER_S;
+    p->cores.grace_ns = 18 * NS_PER_S;
+    p->cores.alive_ns = params_ms(r, 500, 1500);
+    p->cores.beat_ns = params_ms(r, 500, 1000);
+    p->programs.retain_ppm = (uint32_t)sim_rng_below(r, 500000);
+    p->programs.weights[DO_CLOSE] = 1;
+    p->programs.weights[DO_EXIT] = 0;
+    p->programs.think_ns = sim_rng_between(r, 500, 1000) * NS_PER_MS;
     p->duration_ns = sim_rng_between(r, 80, 150) * NS_PER_S;
 }
 
@@ -617,19 +624,19 @@ static void scenario_pressure(Params *p, SimRng *r)
     p->link.jitter_ns = sim_rng_below(r, 10) * p->link.delay_ns;
     p->link.loss_ppm = (uint32_t)sim_rng_below(r, 60000);
     p->threads = THREADS_MAX;
-    p->descs = 2;
-    p->region_blocks_max = 12;
-    p->pool_bytes = 32 * 4096;
-    p->popular_ppm = 800000;
-    p->hot_ppm = 300000;
-    p->fallback_ppm = 1000000;
-    p->purge_ns = 40 * p->link.delay_ns;
-    p->reopen_ns = params_ms(r, 10, 50);
-    p->refraction_ns = params_ms(r, 5, 20);
-    p->weights[DO_CLOSE] = 1;
-    p->weights[DO_READ] = 40;
-    p->weights[DO_WRITE] = 20;
-    p->think_ns = 2 * p->link.delay_ns;
+    p->programs.descs = 2;
+    p->programs.region_blocks_max = 12;
+    p->hosts.pool_bytes = 32 * 4096;
+    p->programs.popular_ppm = 800000;
+    p->programs.hot_ppm = 300000;
+    p->programs.fallback_ppm = 1000000;
+    p->hosts.purge_ns = 40 * p->link.delay_ns;
+    p->cores.reopen_ns = params_ms(r, 10, 50);
+    p->cores.refraction_ns = params_ms(r, 5, 20);
+    p->programs.weights[DO_CLOSE] = 1;
+    p->programs.weights[DO_READ] = 40;
+    p->programs.weights[DO_WRITE] = 20;
+    p->programs.think_ns = 2 * p->link.delay_ns;
     p->duration_ns = 1500 * NS_PER_MS + 6000 * p->link.delay_ns;
 }
 
@@ -649,8 +656,8 @@ void params_choose(Params *p, uint64_t seed, int scenario)
     choose_timers(p, r);
     choose_limits(p, r);
     params_choose_faults(p, r, UINT32_MAX);
-    p->stranger_ppm = 300000;
-    p->no_memory_ppm = sim_rng_below(r, 12) ? 0 : (uint32_t)sim_rng_spread(r, 100, 50000);
+    p->faults.stranger_ppm = 300000;
+    p->faults.no_memory_ppm = sim_rng_below(r, 12) ? 0 : (uint32_t)sim_rng_spread(r, 100, 50000);
     static void (*const biased[SCENARIO_COUNT])(Params *, SimRng *) = {
         [SCENARIO_PAUSES] = scenario_pauses,     [SCENARIO_AMNESIA] = scenario_amnesia,
         [SCENARIO_RETAIN] = params_retain,       [SCENARIO_CONTENTION] = params_contention,
@@ -682,6 +689,6 @@ void params_choose(Params *p, uint64_t seed, int scenario)
     choose_writers(p, seed);
     shells_choose(p, seed);
     later_choose(p, seed);
-    if (p->scenario != SCENARIO_CONTENTION && p->think_ns < 50 * NS_PER_US)
-        p->think_ns = 50 * NS_PER_US;
+    if (p->scenario != SCENARIO_CONTENTION && p->programs.think_ns < 50 * NS_PER_US)
+        p->programs.think_ns = 50 * NS_PER_US;
 }

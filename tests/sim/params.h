@@ -118,19 +118,9 @@ typedef struct ShellParams {
     uint64_t no_route_every_ns; /* TIME_NEVER: there is always one */
 } ShellParams;
 
-/* All that the seed decides at its start. */
-typedef struct Params {
-    enum Scenario scenario;
-    bool calm;         /* no region may be lost in this seed */
-    bool calm_manager; /* ... and the manager always answers in time */
-    bool managers;     /* there are two */
-    bool sealed;
-    bool later;    /* some are of a later build */
-    bool rotating; /* two keys, and not all seal with the same */
-    unsigned clients, threads, imds, imd_threads, files, client_hosts;
-    uint64_t pool_bytes;
-    size_t file_cap, region_max;
-    uint64_t duration_ns, think_ns;
+/* ... of what programs do. */
+typedef struct ProgramParams {
+    uint64_t think_ns;
     unsigned descs; /* open at once, a process */
     unsigned region_blocks_max;
     unsigned hot_ppm;     /* reads and writes aim at the hot blocks */
@@ -143,37 +133,46 @@ typedef struct Params {
     uint32_t async_write_ppm, hold_ppm, cancel_ppm; /* of these */
     uint32_t prefetch_ppm;                          /* reads that are preceded by a hint of more */
     unsigned weights[DO_COUNT];
-    uint64_t fault_every_ns;  /* TIME_NEVER: none */
-    uint64_t fault_long_ns;   /* a fault lasts up to this */
+} ProgramParams;
+
+/* ... of faults. */
+typedef struct FaultParams {
+    unsigned weights[FAULT_COUNT];
+    uint64_t every_ns;        /* TIME_NEVER: none */
+    uint64_t long_ns;         /* a fault lasts up to this */
     uint64_t client_pause_ns; /* ... but for pauses of programs; 0: as all */
     bool one_by_one;          /* no host is hit before the last one is back for so long: */
     uint64_t back_ns;
-    uint64_t cap_bytes, cap_packets; /* of an imd, a second; 0: none */
-    uint64_t turn_late_ns;           /* a data thread answers so late; 0: at once */
-    uint64_t trickle_ns;          /* a host may serve one long datagram in so long; 0: none does */
-    unsigned faults[FAULT_COUNT]; /* weights */
+    uint64_t turn_late_ns; /* a data thread answers so late; 0: at once */
+    uint64_t trickle_ns;   /* a host may serve one long datagram in so long; 0: none does */
     uint32_t stranger_ppm;
     uint64_t writer_every_ns; /* other programs write to the files; TIME_NEVER: not */
     uint32_t no_memory_ppm;   /* allocations that fail, in all processes */
-    uint64_t datagram_max;
-    bool give_back;            /* hosts give back what is freed */
-    uint64_t extent_bytes;     /* in such pieces an owner takes memory */
-    bool weighted;             /* placement by space and traffic */
-    uint64_t purge_ns;         /* it takes so long to give pages back, at most; 0: a moment */
-    bool owners;               /* there are monitors, which talk to the manager */
+    uint64_t lie_every_ns;    /* bits of a host's pool flip; TIME_NEVER: never */
+} FaultParams;
+
+/* ... of hosts. */
+typedef struct HostParams {
+    uint64_t pool_bytes;
+    uint64_t cap_bytes, cap_packets; /* of an imd, a second; 0: none */
+    bool give_back;                  /* hosts give back what is freed */
+    uint64_t extent_bytes;           /* in such pieces an owner takes memory */
+    uint64_t purge_ns;               /* it takes so long to give pages back, at most; 0: a moment */
+    uint64_t drain_every_ns; /* a host is drained, or is wanted again; TIME_NEVER: none is */
+    unsigned drains_max;     /* hosts at once */
+    uint64_t drain_rate;     /* bytes a second; 0: no limit */
+} HostParams;
+
+/* ... of owners. */
+typedef struct OwnerParams {
+    bool monitors;             /* there are monitors, which talk to the manager */
     uint64_t limit_every_ns;   /* owners change their pools' limits; TIME_NEVER: never */
-    bool checked;              /* clients check what hosts return */
-    uint64_t lie_every_ns;     /* bits of a host's pool flip; TIME_NEVER: never */
     uint64_t reclaim_every_ns; /* owners come back and go again; TIME_NEVER: never */
     uint64_t save_within_ns;   /* ... so long what was used last may move away; 0: not at all */
-    uint64_t drain_every_ns;   /* a host is drained, or is wanted again; TIME_NEVER: none is */
-    unsigned drains_max;       /* hosts at once */
-    uint64_t drain_rate;       /* bytes a second; 0: no limit */
-    bool same_ports;           /* a process started again uses the same ports */
-    SimLink link;
-    ShellParams shells;
-    SimFsConfig fs;
-    /* the settings of the cores */
+} OwnerParams;
+
+/* ... of the cores' settings. */
+typedef struct CoreParams {
     uint64_t hello_retry_ns, alive_ns, beat_ns, client_dead_ns, host_dead_ns, grace_ns,
         refraction_ns, transfer_deadline_ns, reopen_ns, retained_age_ns, leave_deadline_ns;
     RequestTimes client_request;
@@ -183,6 +182,32 @@ typedef struct Params {
     uint32_t grant_bytes;
     uint64_t credit_bytes, fill_queue_bytes;
     unsigned sessions_max;
+} CoreParams;
+
+/* All that the seed decides at its start. */
+typedef struct Params {
+    enum Scenario scenario;
+    bool calm;         /* no region may be lost in this seed */
+    bool calm_manager; /* ... and the manager always answers in time */
+    bool managers;     /* there are two */
+    bool sealed;
+    bool later;    /* some are of a later build */
+    bool rotating; /* two keys, and not all seal with the same */
+    unsigned clients, threads, imds, imd_threads, files, client_hosts;
+    size_t file_cap, region_max;
+    uint64_t duration_ns;
+    uint64_t datagram_max;
+    bool weighted;   /* placement by space and traffic */
+    bool checked;    /* clients check what hosts return */
+    bool same_ports; /* a process started again uses the same ports */
+    ProgramParams programs;
+    HostParams hosts;
+    OwnerParams owners;
+    FaultParams faults;
+    SimLink link;
+    ShellParams shells;
+    SimFsConfig fs;
+    CoreParams cores;
 } Params;
 
 void params_choose(Params *p, uint64_t seed, int scenario);

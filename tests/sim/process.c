@@ -55,37 +55,37 @@ void file_proof(const SimFile *f, FileResult *ret)
 static void deliver_file(Thread *t)
 {
     FileResult result;
-    file_result(&t->file_result, &result);
-    if (t->file_call && t->file_need == NEED_FILE_STAMP) {
-        const SimHandle *h = t->file_call->file;
+    file_result(&t->file.read_result, &result);
+    if (t->file.read_call && t->file.need == NEED_FILE_STAMP) {
+        const SimHandle *h = t->file.read_call->file;
         file_proof(h->file, &result);
-    } else if (t->file_call &&
-               (t->file_need == NEED_CHECKS_SAVE || t->file_need == NEED_CHECKS_LOAD)) {
-        result.count = records_do(t->process->world, t->file_call);
-    } else if (t->file_call && t->file_need == NEED_SHARE) {
-        shares_join(t->process, t->file_call);
+    } else if (t->file.read_call &&
+               (t->file.need == NEED_CHECKS_SAVE || t->file.need == NEED_CHECKS_LOAD)) {
+        result.count = records_do(t->process->world, t->file.read_call);
+    } else if (t->file.read_call && t->file.need == NEED_SHARE) {
+        shares_join(t->process, t->file.read_call);
     }
-    t->file_done = t->in_file = false;
+    t->file.read_done = t->file.waits = false;
     sim_transport_hold(&t->port.transport, false);
     SimHeap *was = sim_heap_enter(&t->process->heap);
-    if (t->file_call) /* else it was only held up */
-        call_file_done(t->file_call, &result, process_now(t->process));
+    if (t->file.read_call) /* else it was only held up */
+        call_file_done(t->file.read_call, &result, process_now(t->process));
     sim_heap_enter(was);
 }
 
 static void deliver_write(Thread *t)
 {
     FileResult result;
-    file_result(&t->write_result, &result);
-    t->write_done = false;
+    file_result(&t->file.write_result, &result);
+    t->file.write_done = false;
     SimHeap *was = sim_heap_enter(&t->process->heap);
-    call_file_done(t->write_call, &result, process_now(t->process));
+    call_file_done(t->file.write_call, &result, process_now(t->process));
     sim_heap_enter(was);
 }
 
 static void drain(Thread *t)
 {
-    if (!t->in_file)
+    if (!t->file.waits)
         sim_transport_look(&t->port.transport);
 }
 
@@ -100,10 +100,10 @@ static void note_injected(Thread *t, const SimFsResult *r)
 static void blocking_done(void *ctx, const SimFsResult *r)
 {
     Thread *t = ctx;
-    t->file_result = *r;
-    t->file_done = true;
-    asker(t, t->file_call)->synced |= t->file_need == NEED_FILE_SYNC;
-    note_injected(asker(t, t->file_call), r);
+    t->file.read_result = *r;
+    t->file.read_done = true;
+    asker(t, t->file.read_call)->synced |= t->file.need == NEED_FILE_SYNC;
+    note_injected(asker(t, t->file.read_call), r);
     if (t->process->paused)
         return;
     deliver_file(t);
@@ -115,7 +115,7 @@ static void held_over(void *ctx, uint64_t arg)
 {
     Thread *t = ctx;
     (void)arg;
-    t->file_done = true;
+    t->file.read_done = true;
     if (t->process->paused)
         return;
     deliver_file(t);
@@ -126,8 +126,8 @@ static void held_over(void *ctx, uint64_t arg)
 void thread_hold_up(Thread *t, uint64_t ns)
 {
     World *w = t->process->world;
-    t->in_file = true;
-    t->file_call = NULL;
+    t->file.waits = true;
+    t->file.read_call = NULL;
     sim_transport_hold(&t->port.transport, true);
     simnet_at(w->net, world_now(w) + ns, &t->process->life, held_over, t, 0);
 }
@@ -135,8 +135,8 @@ void thread_hold_up(Thread *t, uint64_t ns)
 static void write_done(void *ctx, const SimFsResult *r)
 {
     Thread *t = ctx;
-    t->write_result = *r;
-    t->write_done = true;
+    t->file.write_result = *r;
+    t->file.write_done = true;
     t->write.pending = false;
     if (r->count < 0 || (size_t)r->count < t->write.pending_len)
         t->write.begun = UINT64_MAX; /* nothing may follow */
@@ -176,14 +176,15 @@ static void check_file_read(const Thread *a, const Call *c)
     const Desc *d = a->desc;
     uint64_t held[MEMBERS_MAX];
     if (c->need != NEED_FILE_READ || !a->in_call || a->op != DO_READ || !program_mirrored(d) ||
-        d->state != DESC_OPEN || d->rd != a->rd || a->read.beside || a->discards != d->discards)
+        d->state != DESC_OPEN || d->rd != a->began.rd || a->read.beside ||
+        a->began.discards != d->discards)
         return;
     unsigned stripes = program_stripes(p->world, d);
     stripes = stripes ? stripes : 1;
     program_note_held(a, held);
     for (unsigned i = 0; i < stripes; i++) {
-        bool first = held[i] && held[i] == a->holders[i],
-             second = held[i + stripes] && held[i + stripes] == a->holders[i + stripes];
+        bool first = held[i] && held[i] == a->began.holders[i],
+             second = held[i + stripes] && held[i + stripes] == a->began.holders[i + stripes];
         if (!first && !second)
             return;
     }
@@ -197,9 +198,9 @@ static void begin_blocking(Thread *t, Call *c)
     World *w = p->world;
     SimHandle *h = c->file;
     check_file_read(asker(t, c), c);
-    t->in_file = true;
-    t->file_call = c;
-    t->file_need = c->need;
+    t->file.waits = true;
+    t->file.read_call = c;
+    t->file.need = c->need;
     sim_transport_hold(&t->port.transport, true);
     if (c->need == NEED_FILE_READ)
         simfs_pread(h, c->file_buf, c->file_len, c->file_offset, &p->life, blocking_done, t);
@@ -244,7 +245,7 @@ static void begin_write(Thread *t, Call *c)
     v->pending = true;
     v->pending_len = c->file_len;
     v->begun += c->file_len;
-    a->write_call = c;
+    a->file.write_call = c;
     if (c->file_offset + c->file_len > v->file->size)
         cover(p->world, COVER_WRITES_EXTEND);
     call_file_taken(c);
@@ -298,10 +299,10 @@ static void look_at_calls(Thread *t)
         look_at_result(&p->async[t->index][i]);
     if (p->life == life)
         look_at_result(t);
-    if (p->life != life || t->in_file || !t->channel || p->world->stopping)
+    if (p->life != life || t->file.waits || !t->channel || p->world->phase.stopping)
         return;
     for (Call *c = NULL; (c = channel_next(t->channel, c));)
-        if (!look_at_file(t, c) || p->world->stopping)
+        if (!look_at_file(t, c) || p->world->phase.stopping)
             return;
 }
 
@@ -310,13 +311,13 @@ void thread_step(Thread *t)
     Process *p = t->process;
     if (t->owner)
         t = t->owner;
-    if (p->paused || t->in_file || p->world->stopping)
+    if (p->paused || t->file.waits || p->world->phase.stopping)
         return;
     SimHeap *was = sim_heap_enter(&p->heap);
     sim_port_step(&t->port, process_now(p));
     uint32_t life = p->life;
     look_at_calls(t);
-    if (p->life == life && t->channel && !t->in_file)
+    if (p->life == life && t->channel && !t->file.waits)
         sim_timer_at(p->world, &t->timer, channel_deadline(t->channel), p->clock_offset_ns);
     sim_heap_enter(was);
 }
@@ -325,12 +326,12 @@ void thread_begin(Thread *t)
 {
     ClientRegionInfo info;
     bool active = t->desc && t->desc->state == DESC_OPEN &&
-                  client_region_info(t->process->client, t->rd, &info) == 0 && info.active &&
+                  client_region_info(t->process->client, t->began.rd, &info) == 0 && info.active &&
                   !info.stripes;
-    t->host_epoch = active ? info.address.epoch : 0;
+    t->began.host_epoch = active ? info.address.epoch : 0;
     t->in_call = true;
-    t->started_ns = world_now(t->process->world);
-    t->paused_before_ns = t->process->paused_total_ns;
+    t->began.at_ns = world_now(t->process->world);
+    t->began.paused_ns = t->process->paused_total_ns;
     t->injected = t->synced = false;
     thread_step(t);
 }
@@ -418,18 +419,18 @@ static void thread_start(Process *p, Thread *t, unsigned index, bool background)
     unsigned slot = w->p.same_ports ? p->index : p->number % 1000 + CLIENTS_MAX;
     uint16_t port = (uint16_t)(20000 + slot * 8 + index);
     SimTimer timer = t->timer;
-    uint8_t *buf = t->buf, *scattered = t->scattered;
+    uint8_t *buf = t->buf, *scattered = t->vector.scattered;
     *t = (Thread){.process = p,
                   .index = index,
                   .background = background,
                   .timer = timer,
                   .buf = buf,
-                  .scattered = scattered};
+                  .vector.scattered = scattered};
     t->channel = sim_port_open(&t->port, w,
                                &(SimPortOptions){.client = p->client,
                                                  .env = &p->env,
                                                  .self = &p->self,
-                                                 .calls = 1 + w->p.async,
+                                                 .calls = 1 + w->p.programs.async,
                                                  .background = background,
                                                  .host = p->host,
                                                  .port = port,
@@ -440,13 +441,13 @@ static void thread_start(Process *p, Thread *t, unsigned index, bool background)
     for (unsigned i = 0; !background && i < ASYNC_MAX; i++) {
         Thread *a = &p->async[index][i];
         buf = a->buf;
-        scattered = a->scattered;
+        scattered = a->vector.scattered;
         *a = (Thread){.process = p,
                       .index = index,
                       .owner = t,
                       .channel = t->channel,
                       .buf = buf,
-                      .scattered = scattered};
+                      .vector.scattered = scattered};
     }
 }
 
@@ -456,7 +457,7 @@ static void client_start(Process *p)
     ClientHooks hooks = {.wake = hook_wake,
                          .wake_background = hook_wake_background,
                          .file_release = hook_file_release,
-                         .share_end = p->world->p.shares ? hook_share_end : NULL,
+                         .share_end = p->world->p.programs.shares ? hook_share_end : NULL,
                          .log = hook_log,
                          .ctx = p};
     sim_rng_fill(&p->env.rng, &p->self, sizeof p->self);
@@ -470,7 +471,7 @@ static void client_start(Process *p)
 void process_start(Process *p)
 {
     World *w = p->world;
-    p->number = ++w->next_process;
+    p->number = ++w->next.process;
     sim_rng_init(&p->rng, w->seed, 0x70000000 + p->number);
     p->env.world = w;
     (void)snprintf(p->env.name, sizeof p->env.name, "client%u", p->index);
@@ -478,11 +479,11 @@ void process_start(Process *p)
     sim_heap_init(&p->heap, w->seed + p->number);
     p->clock_offset_ns = sim_rng_below(&p->env.rng, 1000000 * NS_PER_S);
     p->running = true;
-    p->scripted = false;
+    p->script.on = false;
     p->paused = p->leaving = p->wake_pending = p->background_pending = p->kill_when_writing = false;
     p->paused_total_ns = 0;
-    p->last = (ClientStats){0};
-    p->hosts_lost_seen = p->poisoned_seen = 0;
+    p->seen.stats = (ClientStats){0};
+    p->seen.hosts_lost = p->seen.poisoned = 0;
     memset(p->descs, 0, sizeof p->descs);
     SimHeap *was = sim_heap_enter(&p->heap);
     client_start(p);
@@ -491,7 +492,7 @@ void process_start(Process *p)
         thread_start(p, &p->threads[i], i, false);
     thread_start(p, background_of(p), THREADS_MAX, true);
     sim_heap_enter(was);
-    p->heap.fail_ppm = w->phase == PHASE_RUN ? w->p.no_memory_ppm : 0;
+    p->heap.fail_ppm = w->phase.now == PHASE_RUN ? w->p.faults.no_memory_ppm : 0;
     story(w, "client%u starts as process %u", p->index, p->number);
     thread_step(background_of(p));
     program_start(p);
@@ -500,7 +501,7 @@ void process_start(Process *p)
 static void process_count(Process *p)
 {
     World *w = p->world;
-    ClientStats s, *l = &p->last;
+    ClientStats s, *l = &p->seen.stats;
     if (!p->client)
         return;
     client_stats(p->client, &s);
@@ -513,7 +514,7 @@ static void process_count(Process *p)
     cover_add(w, COVER_INHERITED, s.inherited - l->inherited);
     cover_add(w, COVER_POISONED, s.poisoned - l->poisoned);
     cover_add(w, COVER_CORRUPT, s.corrupt - l->corrupt);
-    if (s.corrupt > 0 && w->p.lie_every_ns == TIME_NEVER)
+    if (s.corrupt > 0 && w->p.faults.lie_every_ns == TIME_NEVER)
         violate(w, "client%u accuses a host that returned what it was given", p->index);
     cover_add(w, COVER_HOST_DEATHS, s.hosts_lost - l->hosts_lost);
     cover_add(w, COVER_REFRACTIONS, s.refractions - l->refractions);
@@ -622,14 +623,14 @@ void process_resume(Process *p)
     bool drain_first = sim_rng_below(&w->rng, 2);
     SimHeap *was = sim_heap_enter(&p->heap);
     FOR_THREADS(t, p) { /* system calls return before anything else is done */
-        if (t->file_done)
+        if (t->file.read_done)
             deliver_file(t);
-        if (t->write_done)
+        if (t->file.write_done)
             deliver_write(t);
         for (unsigned i = 0; !t->background && i < ASYNC_MAX; i++)
-            if (p->async[t->index][i].write_done)
+            if (p->async[t->index][i].file.write_done)
                 deliver_write(&p->async[t->index][i]);
-        sim_transport_hold(&t->port.transport, t->in_file);
+        sim_transport_hold(&t->port.transport, t->file.waits);
     }
     FOR_THREADS(t, p) {
         if (p->life == life && drain_first)

@@ -44,6 +44,26 @@ typedef struct Desc {
 } Desc;
 
 typedef struct Thread Thread;
+/* Blocking system calls on files. */
+typedef struct ThreadFile {
+    bool waits; /* in one */
+    bool read_done, write_done;
+    SimFsResult read_result, write_result;
+    uint8_t need;                 /* of the blocking one */
+    Call *read_call, *write_call; /* whose they are: pieces of calls too */
+} ThreadFile;
+
+/* How it was when the call began. */
+typedef struct ThreadBegan {
+    uint64_t at_ns, paused_ns;
+    int rd;
+    bool closing;
+    uint64_t host_epoch; /* of the region's host; 0: none */
+    uint64_t hits;
+    unsigned discards;             /* of its region */
+    uint64_t holders[MEMBERS_MAX]; /* numbers of the copies that held all that the call reads */
+} ThreadBegan;
+
 struct Thread {
     Process *process;
     unsigned index;
@@ -51,41 +71,34 @@ struct Thread {
     SimPort port;
     SimTimer timer;
     bool background;
-    Thread *owner;         /* not NULL: a call that this thread does not wait for, on its channel */
-    bool held, cancelled;  /* ... */
-    bool in_call, in_file; /* in a blocking system call */
-    bool file_done, write_done;
-    SimFsResult file_result, write_result;
-    uint8_t file_need;            /* of the blocking one */
-    Call *file_call, *write_call; /* whose they are: pieces of calls too */
+    Thread *owner;        /* not NULL: a call that this thread does not wait for, on its channel */
+    bool held, cancelled; /* ... */
+    bool in_call;
+    ThreadFile file;
     Call call;
     /* the call */
     enum ProgramOp op;
     Desc *desc;
-    int rd;                        /* it was when the call began */
-    bool was_closing;              /* when the call began */
-    bool must_hit;                 /* all of it must be remote */
-    uint64_t holders[MEMBERS_MAX]; /* numbers of the copies that held all that the call reads */
-    unsigned discards;             /* of its region, when it began */
+    ThreadBegan began;
+    bool must_hit; /* all of it must be remote */
     bool thinking;
     Desc *write_at_once; /* the next call is a write to it */
     int bad_errno;
     ssize_t bad_result;
     uint64_t offset;
     size_t len;
-    uint64_t started_ns, paused_before_ns;
-    uint64_t host_epoch; /* of the region's host then; 0: none */
-    bool injected;       /* a file failure hit this call */
-    bool synced;         /* an fdatasync of this call came to its end */
-    uint64_t hits_before;
+    bool injected; /* a file failure hit this call */
+    bool synced;   /* an fdatasync of this call came to its end */
     ReadWatch read;
     WriteWatch write;
     uint8_t *buf; /* region_max and a guard */
     /* a vectored call: the same bytes, scattered */
-    bool vectored;
-    int buffers;
-    struct iovec iov[VECTOR_BUFFERS];
-    uint8_t *scattered;
+    struct {
+        bool on;
+        int buffers;
+        struct iovec iov[VECTOR_BUFFERS];
+        uint8_t *scattered;
+    } vector;
     unsigned stripes_begun; /* that it touches */
 };
 
@@ -96,9 +109,11 @@ struct Process {
     uint32_t life;   /* raised at its end: voids its events */
     uint32_t number; /* this run's, unique in the world */
     bool running, paused;
-    bool leaving;  /* DO_EXIT: no new calls, then the script's end */
-    bool scripted; /* thread 0 follows the script, the others rest */
-    unsigned script_step, script_desc, open_tries;
+    bool leaving; /* DO_EXIT: no new calls, then the script's end */
+    struct {
+        bool on; /* thread 0 follows the script, the others rest */
+        unsigned step, desc, open_tries;
+    } script;
     uint64_t clock_offset_ns;
     uint64_t paused_at_ns, paused_total_ns;
     SimRng rng; /* the program's */
@@ -114,8 +129,10 @@ struct Process {
     unsigned carried_count;
     bool wake_pending, background_pending;
     bool kill_when_writing;
-    ClientStats last; /* counted into the coverage already */
-    uint64_t hosts_lost_seen, poisoned_seen, moves_seen, unfilled_seen;
+    struct {
+        ClientStats stats; /* counted into the coverage already */
+        uint64_t hosts_lost, poisoned, moves, unfilled;
+    } seen;
 };
 
 /* What NEED_FILE_STAMP tells. */
@@ -144,8 +161,9 @@ unsigned thread_calls(const Thread *t); /* of its own channel, under way */
 /* program.c */
 enum { GUARD = 64, GUARD_BYTE = 0xA5 }; /* behind each read's buffer */
 void program_start(Process *p);
-void program_call_over(Thread *t);                                   /* results.c */
-void program_note_held(const Thread *t, uint64_t held[MEMBERS_MAX]); /* as Thread.holders, now */
+void program_call_over(Thread *t); /* results.c */
+void program_note_held(const Thread *t,
+                       uint64_t held[MEMBERS_MAX]); /* as Thread.began.holders, now */
 void program_think(Thread *t);
 bool process_idle(const Process *p);
 void program_file_released(Process *p, SimHandle *h);

@@ -23,7 +23,7 @@ static void begin_in_one_granule(Thread *t, Desc *d)
     Process *p = t->process;
     if (simfs_handles(d->file) || d->file->ops)
         return;
-    oracle_bytes(++p->world->next_version, d->offset, t->buf, d->len);
+    oracle_bytes(++p->world->next.version, d->offset, t->buf, d->len);
     simfs_poke(d->file, d->offset, t->buf, d->len);
     d->flags = DODO_RETAIN;
     t->write_at_once = d;
@@ -33,17 +33,17 @@ static void do_open(Thread *t)
 {
     Process *p = t->process;
     const Params *q = &p->world->p;
-    Desc *d = descs_used(p) < q->descs ? program_desc_in(p, DESC_FREE) : NULL;
+    Desc *d = descs_used(p) < q->programs.descs ? program_desc_in(p, DESC_FREE) : NULL;
     if (!d) {
         program_think(t);
         return;
     }
     *d = (Desc){.file = &program_fs(p)->files[sim_rng_below(&p->rng, program_fs(p)->files_count)]};
-    d->flags = (program_chance(p, q->retain_ppm) ? DODO_RETAIN : 0) |
-               (program_chance(p, q->rdonly_ppm) ? DODO_RDONLY : 0) |
-               (program_chance(p, q->fallback_ppm) ? DODO_FALLBACK : 0) |
-               (program_chance(p, q->stripe_ppm) ? DODO_STRIPE : 0);
-    if (q->mirror_ppm && program_chance(p, q->mirror_ppm))
+    d->flags = (program_chance(p, q->programs.retain_ppm) ? DODO_RETAIN : 0) |
+               (program_chance(p, q->programs.rdonly_ppm) ? DODO_RDONLY : 0) |
+               (program_chance(p, q->programs.fallback_ppm) ? DODO_FALLBACK : 0) |
+               (program_chance(p, q->programs.stripe_ppm) ? DODO_STRIPE : 0);
+    if (q->programs.mirror_ppm && program_chance(p, q->programs.mirror_ppm))
         d->flags |= DODO_MIRROR;
     program_choose_range(p, d);
     if (q->scenario == SCENARIO_RETAIN && program_chance(p, 200000))
@@ -67,7 +67,7 @@ static void async_begin(Thread *a, Desc *d)
 {
     Process *p = a->process;
     const Params *q = &p->world->p;
-    bool writes = q->async_write_ppm > 0 && program_chance(p, q->async_write_ppm);
+    bool writes = q->programs.async_write_ppm > 0 && program_chance(p, q->programs.async_write_ppm);
     a->cancelled = false;
     program_begin_on(a, d, writes && !(d->flags & DODO_RDONLY) ? DO_WRITE : DO_READ);
     program_choose_piece(a);
@@ -82,12 +82,13 @@ static void do_async(Thread *t)
 {
     Process *p = t->process;
     uint32_t life = p->life;
-    for (unsigned i = 0; i < p->world->p.async && p->life == life && !p->world->stopping; i++) {
+    for (unsigned i = 0;
+         i < p->world->p.programs.async && p->life == life && !p->world->phase.stopping; i++) {
         Thread *a = &p->async[t->index][i];
-        if (a->in_call && !t->in_file && p->world->p.cancel_ppm > 0 &&
-            program_chance(p, p->world->p.cancel_ppm))
+        if (a->in_call && !t->file.waits && p->world->p.programs.cancel_ppm > 0 &&
+            program_chance(p, p->world->p.programs.cancel_ppm))
             program_cancel(a);
-        if (p->life != life || p->world->stopping)
+        if (p->life != life || p->world->phase.stopping)
             return;
         Desc *d = a->in_call || program_chance(p, 200000) ? NULL : program_desc_for_use(p);
         if (!d)
@@ -145,9 +146,9 @@ static void do_offer(Thread *t)
     story(w, "client%u.%u mfillv rd %d (file %u) [%llu, +%zu)", p->index, t->index, d->rd,
           d->file->index, (unsigned long long)t->offset, t->len);
     SimHeap *was = sim_heap_enter(&p->heap);
-    call_offerv_start(&t->call, t->channel, d->rd, (off_t)t->offset, t->iov, t->buffers,
-                      process_now(p));
-    if (!t->in_file && t->call.need != NEED_NOTHING &&
+    call_offerv_start(&t->call, t->channel, d->rd, (off_t)t->offset, t->vector.iov,
+                      t->vector.buffers, process_now(p));
+    if (!t->file.waits && t->call.need != NEED_NOTHING &&
         program_chance(p, 500000)) /* before it has taken the counter */
         thread_hold_up(t, sim_rng_spread(&p->rng, 100000, 40 * w->p.fs.op_ns));
     thread_begin(t);
@@ -224,7 +225,7 @@ static void do_bad(Thread *t)
     t->bad_errno = which < 2 ? ENOMEM : EINVAL;
     if (which >= 4) {
         t->desc = d;
-        t->rd = d->rd;
+        t->began.rd = d->rd;
         d->users++;
     }
     if (which == 8)
@@ -298,7 +299,7 @@ static void program_next(Thread *t)
                                                       [DO_CARRY] = program_carry,
                                                       [DO_EXIT] = do_exit};
     Process *p = t->process;
-    const unsigned *weights = p->world->p.weights;
+    const unsigned *weights = p->world->p.programs.weights;
     Desc *d = t->write_at_once;
     t->write_at_once = NULL;
     if (d && d->state == DESC_OPEN && !(d->flags & DODO_RDONLY)) {
@@ -322,13 +323,13 @@ static void think_over(void *ctx, uint64_t arg)
     Process *p = t->process;
     (void)arg;
     t->thinking = false;
-    if (p->paused || t->in_call || p->world->stopping)
+    if (p->paused || t->in_call || p->world->phase.stopping)
         return; /* process_resume() has it think again */
-    if (p->scripted)
+    if (p->script.on)
         script_next(t);
-    else if (p->leaving && p->world->phase == PHASE_RUN)
+    else if (p->leaving && p->world->phase.now == PHASE_RUN)
         exit_when_idle(t);
-    else if (p->world->phase == PHASE_RUN)
+    else if (p->world->phase.now == PHASE_RUN)
         program_next(t);
 }
 
@@ -339,14 +340,15 @@ void program_think(Thread *t)
     if (t->thinking || t->owner)
         return;
     t->thinking = true;
-    uint64_t think = sim_rng_below(&p->rng, 8) == 0 ? 4 * w->p.think_ns : w->p.think_ns / 2;
-    uint64_t wait = p->scripted ? script_wait(t) : sim_rng_below(&p->rng, think + 1);
+    uint64_t think =
+        sim_rng_below(&p->rng, 8) == 0 ? 4 * w->p.programs.think_ns : w->p.programs.think_ns / 2;
+    uint64_t wait = p->script.on ? script_wait(t) : sim_rng_below(&p->rng, think + 1);
     simnet_at(w->net, world_now(w) + wait, &p->life, think_over, t, 0);
 }
 
 void program_start(Process *p)
 {
-    p->scripted = false;
+    p->script.on = false;
     for (unsigned i = 0; i < p->threads_count; i++) {
         Thread *t = &p->threads[i];
         if (!t->buf)
@@ -384,7 +386,7 @@ void program_forget(Process *p)
             a->desc->killed_writing = true;
         oracle_read_end(&a->read);
         oracle_write_end(&a->write);
-        a->in_call = a->held = a->write_done = false;
+        a->in_call = a->held = a->file.write_done = false;
     }
     for (unsigned i = 0; i < p->threads_count; i++) {
         Thread *t = &p->threads[i];
@@ -392,7 +394,7 @@ void program_forget(Process *p)
             t->desc->killed_writing = true;
         oracle_read_end(&t->read);
         oracle_write_end(&t->write);
-        t->in_call = t->in_file = t->file_done = t->write_done = false;
+        t->in_call = t->file.waits = t->file.read_done = t->file.write_done = false;
     }
     for (unsigned i = 0; i < DESCS_MAX; i++) {
         Desc *d = &p->descs[i];

@@ -39,7 +39,7 @@ static ssize_t record_save(World *w, const Call *call)
 ssize_t records_do(World *w, const Call *call)
 {
     if (call->need == NEED_CHECKS_SAVE)
-        return sim_rng_below(&w->lies_rng, 20) ? record_save(w, call) : -1;
+        return sim_rng_below(&w->rngs.lies, 20) ? record_save(w, call) : -1;
     const KeptRecord *r = record_find(w, call->file_buf);
     if (!r || r->len > call->file_len)
         return 0;

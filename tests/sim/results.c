@@ -11,22 +11,22 @@ static bool lost_excused(Thread *t)
     Desc *d = t->desc;
     bool first = !d->lost;
     d->lost = true;
-    return t->was_closing || !first || !t->process->world->p.calm;
+    return t->began.closing || !first || !t->process->world->p.calm;
 }
 
 static void check_lost(Thread *t, const char *what)
 {
     Process *p = t->process;
     ClientRegionInfo info;
-    if (t->desc->rd != t->rd)
+    if (t->desc->rd != t->began.rd)
         return; /* closed meanwhile, by another thread, and opened again */
-    if (t->desc->flags & DODO_FALLBACK && !t->was_closing)
+    if (t->desc->flags & DODO_FALLBACK && !t->began.closing)
         violate(p->world, "%s of a DODO_FALLBACK region failed with ENOMEM", what);
     if (!lost_excused(t))
         violate(p->world, "client%u rd %d: a region was lost although nothing happened to it",
                 p->index, t->desc->rd);
     if (t->desc->state == DESC_OPEN && client_region_info(p->client, t->desc->rd, &info) == 0 &&
-        info.active && !t->was_closing)
+        info.active && !t->began.closing)
         violate(p->world, "%s failed with ENOMEM but the region is active", what);
 }
 
@@ -52,7 +52,7 @@ static void read_over(Thread *t)
     for (size_t i = 0; i < GUARD; i++)
         if (t->buf[t->len + i] != GUARD_BYTE)
             violate(w, "mread wrote past the buffer's end");
-    if (t->vectored && !vector_gather(t))
+    if (t->vector.on && !vector_gather(t))
         violate(w, "a vectored read wrote beside its buffers");
     if (c->result < 0) {
         if (c->error == ENOMEM) {
@@ -64,13 +64,14 @@ static void read_over(Thread *t)
             violate(w, "mread failed with errno %d", c->error);
         }
     } else if (!oracle_read_right(w, &t->read, t->buf, c->result, full, why, sizeof why)) {
-        violate(w, "client%u rd %d (process %u, file %u): mread [%llu, +%zu): %s", p->index, t->rd,
-                p->number, t->read.file->index, (unsigned long long)t->offset, t->len, why);
+        violate(w, "client%u rd %d (process %u, file %u): mread [%llu, +%zu): %s", p->index,
+                t->began.rd, p->number, t->read.file->index, (unsigned long long)t->offset, t->len,
+                why);
     } else {
         ClientRegionInfo info;
         cover_add(w, COVER_READS_END_OF_FILE, (size_t)c->result < full);
-        if (client_region_info(p->client, t->rd, &info) == 0) {
-            bool hit = info.hits - t->hits_before >= full;
+        if (client_region_info(p->client, t->began.rd, &info) == 0) {
+            bool hit = info.hits - t->began.hits >= full;
             cover(w, hit ? COVER_READS_HIT : COVER_READS_MISS);
             if (!info.active)
                 cover(w, COVER_READS_FALLBACK);
@@ -78,7 +79,7 @@ static void read_over(Thread *t)
                 violate(w,
                         "client%u rd %d: all is healed and was read before, but %llu of %zu "
                         "bytes came from remote memory",
-                        p->index, t->desc->rd, (unsigned long long)(info.hits - t->hits_before),
+                        p->index, t->desc->rd, (unsigned long long)(info.hits - t->began.hits),
                         full);
         }
     }
@@ -140,7 +141,7 @@ static void note_striped(Thread *t, const ClientRegionInfo *info)
 static bool is_drained(const World *w, uint64_t epoch)
 {
     for (unsigned i = 0; i < w->p.imds; i++)
-        if (w->drained[i] && w->imds[i].epoch == epoch)
+        if (w->drains.of[i] && w->imds[i].epoch == epoch)
             return true;
     return false;
 }
@@ -154,7 +155,7 @@ static void open_over(Thread *t)
     ClientRegionInfo info;
     if (c->result < 0) {
         cover(w, COVER_OPENS_NO_MEMORY);
-        if (c->error != ENOMEM || ((d->flags & DODO_FALLBACK) && !w->p.no_memory_ppm))
+        if (c->error != ENOMEM || ((d->flags & DODO_FALLBACK) && !w->p.faults.no_memory_ppm))
             violate(w, "mopen failed with errno %d", c->error);
         if (d->must_open && script_open_failed(t) > OPEN_TRIES)
             violate(w,
@@ -184,12 +185,12 @@ static void open_over(Thread *t)
     } else if (info.reused) {
         cover(w, COVER_RETAINED_REUSED);
         cover_add(w, COVER_RETAINED_REUSED_DRAINED, is_drained(w, info.address.epoch));
-        w->reused++;
+        w->retained.reused++;
     } else if (info.active && d->stale) {
         cover(w, COVER_RETAINED_STALE);
     } else if (info.active && d->retained) {
         cover(w, COVER_RETAINED_MISSED);
-        w->not_reused++;
+        w->retained.not_reused++;
     }
     for (unsigned i = 0; i < DESCS_MAX; i++)
         if (&p->descs[i] != d && p->descs[i].state == DESC_OPEN && p->descs[i].rd == d->rd)
@@ -211,9 +212,9 @@ static void note_kept(Thread *t)
         memcmp(&now, &d->stamp, sizeof now) != 0)
         return;
     if (program_kept(t->process, d, &now, &other))
-        w->kept++;
+        w->retained.kept++;
     else
-        w->not_kept++;
+        w->retained.not_kept++;
 }
 
 static void close_over(Thread *t)
@@ -304,7 +305,7 @@ static void bad_over(Thread *t)
  * a vectored call may be a chunk of its own. */
 static uint64_t slow_deadlines(const Thread *t)
 {
-    return 8 + t->len / 57344 + 2 + (t->vectored ? VECTOR_BUFFERS : 0);
+    return 8 + t->len / 57344 + 2 + (t->vector.on ? VECTOR_BUFFERS : 0);
 }
 
 /* No call may take longer than its deadlines allow, whatever the network does. Pauses of its own
@@ -314,11 +315,12 @@ static void check_bounded(Thread *t)
     Process *p = t->process;
     World *w = p->world;
     const Params *q = &w->p;
-    uint64_t deadlines = 6 + (q->trickle_ns ? slow_deadlines(t) : 0);
-    uint64_t bound = 2 * q->client_request.deadline_ns + deadlines * q->transfer_deadline_ns +
-                     (8 + 2 * t->stripes_begun) * (1 + q->async) * (q->fs.op_ns + q->fs.slow_ns) +
-                     NS_PER_S;
-    uint64_t took = world_now(w) - t->started_ns - (p->paused_total_ns - t->paused_before_ns);
+    uint64_t deadlines = 6 + (q->faults.trickle_ns ? slow_deadlines(t) : 0);
+    uint64_t bound =
+        2 * q->cores.client_request.deadline_ns + deadlines * q->cores.transfer_deadline_ns +
+        (8 + 2 * t->stripes_begun) * (1 + q->programs.async) * (q->fs.op_ns + q->fs.slow_ns) +
+        NS_PER_S;
+    uint64_t took = world_now(w) - t->began.at_ns - (p->paused_total_ns - t->began.paused_ns);
     bound *= p->threads_count; /* it may have queued behind one call of each other thread */
     if (took > bound)
         violate(w, "client%u: call of kind %d took %llu ms of virtual time (at most %llu)",
@@ -338,19 +340,20 @@ static const ImdNode *host_of(const World *w, uint64_t epoch)
 static bool host_is_lively(const Thread *t)
 {
     ClientRegionInfo info;
-    if (t->desc->state != DESC_OPEN || t->desc->rd != t->rd ||
-        client_region_info(t->process->client, t->rd, &info) < 0 || !info.active || info.stripes)
+    if (t->desc->state != DESC_OPEN || t->desc->rd != t->began.rd ||
+        client_region_info(t->process->client, t->began.rd, &info) < 0 || !info.active ||
+        info.stripes)
         return false;
     const ImdNode *n = host_of(t->process->world, info.address.epoch);
-    return n && !n->paused && n->silent_ns < t->started_ns;
+    return n && !n->paused && n->silent_ns < t->began.at_ns;
 }
 
 /* Since when the host has been silent that the call began with: one that went on meanwhile, and
  * stood still again, has another deadline. */
 static uint64_t waits_since(const Thread *t)
 {
-    const ImdNode *n = host_of(t->process->world, t->host_epoch);
-    return n ? max_u64(t->started_ns, n->silent_ns) : t->started_ns;
+    const ImdNode *n = host_of(t->process->world, t->began.host_epoch);
+    return n ? max_u64(t->began.at_ns, n->silent_ns) : t->began.at_ns;
 }
 
 static bool any_silent(const World *w)
@@ -368,12 +371,13 @@ static void check_prompt(Thread *t)
     Process *p = t->process;
     World *w = p->world;
     const Params *q = &w->p;
-    if (q->scenario != SCENARIO_SILENT || w->phase != PHASE_RUN || t->op != DO_READ)
+    if (q->scenario != SCENARIO_SILENT || w->phase.now != PHASE_RUN || t->op != DO_READ)
         return;
     bool lively = host_is_lively(t);
-    uint64_t bound = lively ? q->transfer_deadline_ns / 2 : 3 * q->transfer_deadline_ns / 2;
-    uint64_t since_ns = lively ? t->started_ns : waits_since(t);
-    since_ns += p->paused_total_ns - t->paused_before_ns;
+    uint64_t bound =
+        lively ? q->cores.transfer_deadline_ns / 2 : 3 * q->cores.transfer_deadline_ns / 2;
+    uint64_t since_ns = lively ? t->began.at_ns : waits_since(t);
+    since_ns += p->paused_total_ns - t->began.paused_ns;
     uint64_t took = world_now(w) > since_ns ? world_now(w) - since_ns : 0;
     cover_add(w, COVER_READS_BESIDE_SILENCE, lively && any_silent(w));
     if (took > bound)

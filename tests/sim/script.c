@@ -5,29 +5,29 @@
 
 static Desc *next_desc(Process *p)
 {
-    while (p->script_desc < DESCS_MAX) {
-        Desc *d = &p->descs[p->script_desc++];
+    while (p->script.desc < DESCS_MAX) {
+        Desc *d = &p->descs[p->script.desc++];
         if (d->state == DESC_OPEN)
             return d;
     }
-    p->script_desc = 0;
+    p->script.desc = 0;
     return NULL;
 }
 
 void script_begin(Process *p, enum ScriptStep step)
 {
-    p->scripted = true;
-    p->open_tries = 0;
-    p->script_step = step;
-    p->script_desc = 0;
+    p->script.on = true;
+    p->script.open_tries = 0;
+    p->script.step = step;
+    p->script.desc = 0;
     program_think(&p->threads[0]);
 }
 
 uint64_t script_wait(Thread *t)
 {
-    unsigned step = t->process->script_step;
+    unsigned step = t->process->script.step;
     if (step == SCRIPT_OPEN) /* refraction */
-        return t->process->world->p.refraction_ns * 8 +
+        return t->process->world->p.cores.refraction_ns * 8 +
                sim_rng_below(&t->process->rng, 100 * NS_PER_MS);
     bool reading =
         step <= SCRIPT_READ_HITS || (step >= SCRIPT_NEW_READ && step <= SCRIPT_NEW_READ_HITS);
@@ -55,13 +55,13 @@ static void read_next(Thread *t, bool must_hit)
     Process *p = t->process;
     Desc *d = next_desc(p);
     if (!d) {
-        p->script_step++;
+        p->script.step++;
         program_think(t);
         return;
     }
     uint64_t end = d->offset + d->len;
     /* What a host changed by itself may come to light only now: then the region moves. */
-    bool honest = t->process->world->p.lie_every_ns == TIME_NEVER;
+    bool honest = t->process->world->p.faults.lie_every_ns == TIME_NEVER;
     /* A region may come back after the last read: nothing of it is filled then. */
     uint64_t memory = memory_of(p, d);
     t->must_hit = must_hit && honest && memory != 0 && memory == d->read && d->file->size >= end;
@@ -73,8 +73,8 @@ static void read_next(Thread *t, bool must_hit)
 unsigned script_open_failed(Thread *t)
 {
     Process *p = t->process;
-    p->script_step = SCRIPT_OPEN;
-    return ++p->open_tries;
+    p->script.step = SCRIPT_OPEN;
+    return ++p->script.open_tries;
 }
 
 static void open_new(Thread *t)
@@ -82,7 +82,7 @@ static void open_new(Thread *t)
     Process *p = t->process;
     Desc *d = &p->descs[0];
     SimFs *fs = program_fs(p);
-    p->script_step = SCRIPT_NEW_READ;
+    p->script.step = SCRIPT_NEW_READ;
     *d = (Desc){.file = &fs->files[0],
                 .offset = p->index * 8192u,
                 .len = 8192 - 100 * p->index, /* fits however the others' lie in the pool */
@@ -96,7 +96,7 @@ static void leave_over(void *ctx, uint64_t arg)
     Process *p = ctx;
     World *w = p->world;
     (void)arg;
-    if (p->threads[THREADS_MAX].in_file)
+    if (p->threads[THREADS_MAX].file.waits)
         simnet_at(w->net, world_now(w) + w->p.fs.op_ns + 1, &p->life, leave_over, p, 0);
     else
         process_end(p);
@@ -112,15 +112,15 @@ static void leave(Thread *t)
 {
     Process *p = t->process;
     World *w = p->world;
-    p->script_step = SCRIPT_END;
-    if (w->phase == PHASE_WORK && sim_rng_chance(&p->rng, 250000)) {
+    p->script.step = SCRIPT_END;
+    if (w->phase.now == PHASE_WORK && sim_rng_chance(&p->rng, 250000)) {
         process_kill(p);
         return;
     }
     t->op = DO_LEAVE;
     t->desc = NULL;
     SimHeap *was = sim_heap_enter(&p->heap);
-    call_leave_start(&t->call, t->channel, w->p.client_request.deadline_ns, process_now(p));
+    call_leave_start(&t->call, t->channel, w->p.cores.client_request.deadline_ns, process_now(p));
     thread_begin(t);
     sim_heap_enter(was);
 }
@@ -133,15 +133,15 @@ static void close_next(Thread *t)
         program_close(t, d);
         return;
     }
-    p->script_step = p->leaving ? SCRIPT_LEAVE : SCRIPT_CLOSED;
+    p->script.step = p->leaving ? SCRIPT_LEAVE : SCRIPT_CLOSED;
     program_think(t);
 }
 
 static void wait_for(Thread *t, enum Phase phase)
 {
     Process *p = t->process;
-    if (p->world->phase >= phase)
-        p->script_step++;
+    if (p->world->phase.now >= phase)
+        p->script.step++;
     program_think(t);
 }
 
@@ -155,7 +155,7 @@ void script_next(Thread *t)
         program_carry_close(t);
         return;
     }
-    switch ((enum ScriptStep)p->script_step) {
+    switch ((enum ScriptStep)p->script.step) {
     case SCRIPT_READ:
     case SCRIPT_READ_MORE:
     case SCRIPT_NEW_READ:
@@ -179,11 +179,11 @@ void script_next(Thread *t)
         open_new(t);
         break;
     case SCRIPT_NEW_WRITE:
-        p->script_step++;
+        p->script.step++;
         program_write_all(t, &p->descs[0]);
         break;
     case SCRIPT_NEW_CLOSE:
-        p->script_step++;
+        p->script.step++;
         if (sim_rng_chance(&p->rng, 500000))
             program_close(t, &p->descs[0]);
         else

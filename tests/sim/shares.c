@@ -23,7 +23,7 @@ typedef struct SimShare {
 
 static SharedMap *map_find(World *w, unsigned host, const ShareName *name)
 {
-    LIST_FOREACH(node, &w->shared_maps) {
+    LIST_FOREACH(node, &w->sharing.maps) {
         SharedMap *m = CONTAINER_OF(node, SharedMap, link);
         if (m->host == host && share_map_good(m->map, name))
             return m;
@@ -37,7 +37,7 @@ static SharedMap *map_find(World *w, unsigned host, const ShareName *name)
     share_map_begin(m->map, name);
     m->host = host;
     list_init(&m->link);
-    list_push_back(&w->shared_maps, &m->link);
+    list_push_back(&w->sharing.maps, &m->link);
     return m;
 }
 
@@ -62,7 +62,7 @@ void shares_join(Process *p, const Call *call)
 {
     World *w = p->world;
     ShareAsk *ask = (ShareAsk *)(void *)call->file_buf;
-    if (!ask->share && sim_rng_below(&w->lies_rng, 20) == 0)
+    if (!ask->share && sim_rng_below(&w->rngs.lies, 20) == 0)
         return; /* no directory for it */
     if (!ask->share) {
         SimShare *s = calloc(1, sizeof *s);
@@ -72,7 +72,7 @@ void shares_join(Process *p, const Call *call)
         s->process = p;
         s->share.map = s->shared->map;
         list_init(&s->link);
-        list_push_back(&w->shares, &s->link);
+        list_push_back(&w->sharing.all, &s->link);
         atomic_store(&s->share.map->present, ++s->shared->joined);
         ask->share = &s->share;
     }
@@ -109,7 +109,7 @@ void shares_end(Share *share)
 /* All of one process that is killed; NULL: of all. */
 void shares_kill(World *w, const Process *p)
 {
-    LIST_FOREACH(node, &w->shares) {
+    LIST_FOREACH(node, &w->sharing.all) {
         SimShare *s = CONTAINER_OF(node, SimShare, link);
         if (!p || s->process == p)
             share_drop(s);

@@ -42,7 +42,7 @@ static void route_is_back(void *ctx, uint64_t arg)
 
 static uint64_t some_host(World *w)
 {
-    uint64_t pick = sim_rng_below(&w->shells_rng, 1 + w->p.imds + w->p.client_hosts);
+    uint64_t pick = sim_rng_below(&w->rngs.shells, 1 + w->p.imds + w->p.client_hosts);
     return pick <= w->p.imds ? HOST_CMD + pick : HOST_CLIENT + pick - 1 - w->p.imds;
 }
 
@@ -50,10 +50,10 @@ static void no_route_due(void *ctx, uint64_t arg)
 {
     World *w = ctx;
     (void)arg;
-    if (w->phase != PHASE_RUN)
+    if (w->phase.now != PHASE_RUN)
         return;
     uint64_t host = some_host(w);
-    uint64_t how_long_ns = sim_rng_spread(&w->shells_rng, NS_PER_MS, w->p.fault_long_ns);
+    uint64_t how_long_ns = sim_rng_spread(&w->rngs.shells, NS_PER_MS, w->p.faults.long_ns);
     story(w, "host %llu has no route", (unsigned long long)host);
     w->transports.no_route[host]++;
     simnet_at(w->net, world_now(w) + how_long_ns, NULL, route_is_back, w, host);
@@ -62,7 +62,7 @@ static void no_route_due(void *ctx, uint64_t arg)
 
 static void next_no_route(World *w)
 {
-    uint64_t after = sim_rng_below(&w->shells_rng, 2 * w->p.shells.no_route_every_ns);
+    uint64_t after = sim_rng_below(&w->rngs.shells, 2 * w->p.shells.no_route_every_ns);
     simnet_at(w->net, world_now(w) + after, NULL, no_route_due, w, 0);
 }
 
@@ -71,7 +71,7 @@ static void next_no_route(World *w)
 void shells_start(World *w)
 {
     const ShellParams *s = &w->p.shells;
-    sim_rng_init(&w->shells_rng, w->seed, 0x7368656c);
+    sim_rng_init(&w->rngs.shells, w->seed, 0x7368656c);
     w->transports = (SimTransports){
         .part_ppm = s->part_ppm, .full_ppm = s->full_ppm, .look_late_ns = s->look_late_ns};
     sim_rng_init(&w->transports.rng, w->seed, 0x736f636b);
@@ -118,8 +118,8 @@ void shell_event(World *w, const char *name, const PortEvent *e)
 uint64_t shell_timer_late(World *w)
 {
     enum { ONE_IN = 16 };
-    if (!w->p.shells.timer_late_ns || sim_rng_below(&w->shells_rng, ONE_IN) != 0)
+    if (!w->p.shells.timer_late_ns || sim_rng_below(&w->rngs.shells, ONE_IN) != 0)
         return 0;
     cover(w, COVER_TIMERS_LATE);
-    return sim_rng_below(&w->shells_rng, w->p.shells.timer_late_ns);
+    return sim_rng_below(&w->rngs.shells, w->p.shells.timer_late_ns);
 }

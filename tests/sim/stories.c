@@ -72,10 +72,10 @@ static bool watch(void *ctx, const Addr *from, const Addr *to, const uint8_t *da
 static void run_for(Teller *s, uint64_t ns)
 {
     uint64_t until = world_now(s->w) + ns;
-    while (world_now(s->w) < until && !s->w->stopping && simnet_step(s->w->net)) {
+    while (world_now(s->w) < until && !s->w->phase.stopping && simnet_step(s->w->net)) {
     }
-    if (s->w->violation[0]) {
-        fprintf(stderr, "stories: %s\n", s->w->violation);
+    if (s->w->violated.text[0]) {
+        fprintf(stderr, "stories: %s\n", s->w->violated.text);
         exit(1);
     }
 }
@@ -245,19 +245,22 @@ static void choose(Params *p)
 {
     params_choose(p, 1, SCENARIO_CALM);
     p->calm = false; /* a host goes */
-    p->sealed = p->rotating = p->checked = p->owners = p->give_back = p->later = false;
+    p->sealed = p->rotating = p->checked = p->owners.monitors = p->hosts.give_back = p->later =
+        false;
     p->clients = p->threads = p->imds = p->imd_threads = p->client_hosts = p->files = 1;
     p->link = (SimLink){.delay_ns = DELAY_US * NS_PER_US};
     p->fs = (SimFsConfig){.op_ns = DISK_US * NS_PER_US, .granule_ns = 1, .honest = true};
     p->datagram_max = 1472;
     p->shells = (ShellParams){.room = {.receives = 8, .sends = 8}, .no_route_every_ns = TIME_NEVER};
-    p->pool_bytes = 1 << 20;
-    p->writer_every_ns = p->lie_every_ns = p->limit_every_ns = p->reclaim_every_ns = TIME_NEVER;
-    p->stranger_ppm = p->cap_bytes = p->cap_packets = p->turn_late_ns = p->trickle_ns = 0;
-    p->alive_ns = p->beat_ns = 3600 * NS_PER_S; /* what they say is another story */
-    p->host_dead_ns = p->client_dead_ns = 4 * p->beat_ns;
-    p->transfer_deadline_ns = 400 * NS_PER_MS;
-    p->leave_deadline_ns = 200 * NS_PER_MS;
+    p->hosts.pool_bytes = 1 << 20;
+    p->faults.writer_every_ns = p->faults.lie_every_ns = p->owners.limit_every_ns =
+        p->owners.reclaim_every_ns = TIME_NEVER;
+    p->faults.stranger_ppm = p->hosts.cap_bytes = p->hosts.cap_packets = p->faults.turn_late_ns =
+        p->faults.trickle_ns = 0;
+    p->cores.alive_ns = p->cores.beat_ns = 3600 * NS_PER_S; /* what they say is another story */
+    p->cores.host_dead_ns = p->cores.client_dead_ns = 4 * p->cores.beat_ns;
+    p->cores.transfer_deadline_ns = 400 * NS_PER_MS;
+    p->cores.leave_deadline_ns = 200 * NS_PER_MS;
 }
 
 int main(void)
@@ -271,7 +274,7 @@ int main(void)
     w->seed = 1;
     choose(&w->p);
     programs_make(w);
-    w->phase = PHASE_HEAL; /* the program does nothing by itself */
+    w->phase.now = PHASE_HEAL; /* the program does nothing by itself */
     simnet_watch(w->net, watch, &s);
     pass(&s, 200 * NS_PER_MS);
     imd_stop(&w->imds[0]); /* all have started: it begins again, to be watched */

@@ -97,7 +97,7 @@ static void stranger_step(void *ctx, uint64_t arg)
     Addr host;
     uint64_t len, now = world_now(w);
     (void)arg;
-    if (w->phase != PHASE_RUN || w->stopping)
+    if (w->phase.now != PHASE_RUN || w->phase.stopping)
         return;
     SimHeap *was = sim_heap_enter(&s->heap);
     call_on_a_program(s, now);

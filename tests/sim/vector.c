@@ -23,43 +23,45 @@ static size_t room(const Thread *t)
 void vector_scatter(Thread *t, bool writing)
 {
     size_t left = t->len, begin = 0, at = GUARD;
-    if (!t->scattered)
-        t->scattered = malloc(room(t));
-    if (!t->scattered)
+    if (!t->vector.scattered)
+        t->vector.scattered = malloc(room(t));
+    if (!t->vector.scattered)
         abort();
-    for (t->buffers = 0; t->buffers < VECTOR_BUFFERS && left > 0; t->buffers++) {
+    for (t->vector.buffers = 0; t->vector.buffers < VECTOR_BUFFERS && left > 0;
+         t->vector.buffers++) {
         size_t n = some_length(&t->process->rng);
-        if (n > left || t->buffers == VECTOR_BUFFERS - 1)
+        if (n > left || t->vector.buffers == VECTOR_BUFFERS - 1)
             n = left;
-        memset(t->scattered + at - GUARD, GUARD_BYTE, GUARD);
-        t->iov[t->buffers] = (struct iovec){t->scattered + at, n};
+        memset(t->vector.scattered + at - GUARD, GUARD_BYTE, GUARD);
+        t->vector.iov[t->vector.buffers] = (struct iovec){t->vector.scattered + at, n};
         if (writing)
-            memcpy(t->scattered + at, t->buf + begin, n);
+            memcpy(t->vector.scattered + at, t->buf + begin, n);
         else
-            memset(t->scattered + at, 0xEE, n);
+            memset(t->vector.scattered + at, 0xEE, n);
         begin += n;
         left -= n;
         at += n + GUARD;
     }
-    memset(t->scattered + at - GUARD, GUARD_BYTE, GUARD);
+    memset(t->vector.scattered + at - GUARD, GUARD_BYTE, GUARD);
 }
 
 bool vector_gather(Thread *t)
 {
     size_t begin = 0;
     bool whole = true;
-    for (int i = 0; i < t->buffers; i++) {
-        const uint8_t *buf = t->iov[i].iov_base;
-        memcpy(t->buf + begin, buf, t->iov[i].iov_len);
-        begin += t->iov[i].iov_len;
+    for (int i = 0; i < t->vector.buffers; i++) {
+        const uint8_t *buf = t->vector.iov[i].iov_base;
+        memcpy(t->buf + begin, buf, t->vector.iov[i].iov_len);
+        begin += t->vector.iov[i].iov_len;
         for (size_t j = 0; j < GUARD; j++)
-            whole &= buf[t->iov[i].iov_len + j] == GUARD_BYTE && *(buf - 1 - j) == GUARD_BYTE;
+            whole &=
+                buf[t->vector.iov[i].iov_len + j] == GUARD_BYTE && *(buf - 1 - j) == GUARD_BYTE;
     }
     return whole;
 }
 
 void vector_free(Thread *t)
 {
-    free(t->scattered);
-    t->scattered = NULL;
+    free(t->vector.scattered);
+    t->vector.scattered = NULL;
 }

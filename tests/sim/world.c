@@ -14,14 +14,14 @@ uint64_t dodo_broken_rules;
 void violate(World *w, const char *format, ...)
 {
     va_list args;
-    if (w->violation[0])
+    if (w->violated.text[0])
         return;
     va_start(args, format);
-    (void)vsnprintf(w->violation, sizeof w->violation, format, args);
+    (void)vsnprintf(w->violated.text, sizeof w->violated.text, format, args);
     va_end(args);
-    w->violation_ns = world_now(w) - w->zero_ns;
-    w->stopping = true;
-    story(w, "VIOLATION: %s", w->violation);
+    w->violated.at_ns = world_now(w) - w->zero_ns;
+    w->phase.stopping = true;
+    story(w, "VIOLATION: %s", w->violated.text);
 }
 
 void story(World *w, const char *format, ...)
@@ -65,9 +65,9 @@ void endpoint_config_fill(const World *w, EndpointConfig *c, uint8_t role, const
                           .self = *self,
                           .epoch = epoch,
                           .features = later_features(w, self),
-                          .sessions_max = w->p.sessions_max,
+                          .sessions_max = w->p.cores.sessions_max,
                           .half_open_max = 8,
-                          .hello_retry_ns = w->p.hello_retry_ns};
+                          .hello_retry_ns = w->p.cores.hello_retry_ns};
     bool second = w->p.rotating && (self->bytes[0] & 1);
     c->keys[0] = w->keys[second];
     c->keys[1] = w->keys[!second];
@@ -174,7 +174,7 @@ static void make_files(World *w, unsigned host)
         uint64_t size = sim_rng_below(&w->rng, 4) == 0 ? cap : sim_rng_below(&w->rng, cap);
         if (w->p.scenario == SCENARIO_END)
             size /= 4;
-        oracle_bytes(++w->next_version, 0, bytes, size);
+        oracle_bytes(++w->next.version, 0, bytes, size);
         simfs_poke(f, 0, bytes, size);
         memcpy(f->durable, f->data, cap);
         memset(f->dirty, 0, cap / 4096 + 1);
@@ -186,8 +186,8 @@ void cluster_make(World *w, uint64_t rng_stream)
 {
     sim_rng_init(&w->rng, w->seed, rng_stream);
     list_init(&w->records);
-    list_init(&w->shared_maps);
-    list_init(&w->shares);
+    list_init(&w->sharing.maps);
+    list_init(&w->sharing.all);
     w->zero_ns = NS_PER_S + sim_rng_below(&w->rng, 1000 * NS_PER_S);
     w->net = simnet_new(w->seed, w->zero_ns);
     sim_rng_fill(&w->rng, w->keys, sizeof w->keys);
@@ -214,7 +214,7 @@ static void node_start(void *ctx, uint64_t arg)
         cmd_start(&w->cmd);
     else if (arg <= w->p.imds)
         imd_start(&w->imds[arg - 1]);
-    else if (w->phase == PHASE_RUN)
+    else if (w->phase.now == PHASE_RUN)
         w->program_first_start(w, (unsigned)(arg - 1 - w->p.imds));
 }
 
@@ -261,7 +261,7 @@ void programs_make(World *w)
     }
     cluster_start(w, w->p.clients, first_start);
     w->stranger.world = w;
-    if (sim_rng_chance(&w->rng, w->p.stranger_ppm))
+    if (sim_rng_chance(&w->rng, w->p.faults.stranger_ppm))
         stranger_start(&w->stranger);
     cover_add(w, COVER_SEALED_SEEDS, w->p.sealed);
     cover_add(w, COVER_LATER_SEEDS, w->p.later);
@@ -302,16 +302,18 @@ void programs_end(World *w)
 uint64_t cluster_settle_ns(const World *w)
 {
     const Params *p = &w->p;
-    uint64_t dead = p->client_dead_ns > p->host_dead_ns ? p->client_dead_ns : p->host_dead_ns;
-    return 2 * (dead + p->grace_ns) + 4 * (p->alive_ns + p->beat_ns) + 4 * p->imd_deadline_ns +
-           p->client_request.deadline_ns + (p->no_memory_ppm ? 20 * NS_PER_S : 0);
+    uint64_t dead = p->cores.client_dead_ns > p->cores.host_dead_ns ? p->cores.client_dead_ns
+                                                                    : p->cores.host_dead_ns;
+    return 2 * (dead + p->cores.grace_ns) + 4 * (p->cores.alive_ns + p->cores.beat_ns) +
+           4 * p->cores.imd_deadline_ns + p->cores.client_request.deadline_ns +
+           (p->faults.no_memory_ppm ? 20 * NS_PER_S : 0);
 }
 
 static bool all_idle(const World *w)
 {
     for (unsigned i = 0; i < w->p.clients; i++)
         if (w->processes[i].running &&
-            (!process_idle(&w->processes[i]) || w->processes[i].scripted))
+            (!process_idle(&w->processes[i]) || w->processes[i].script.on))
             return false;
     for (unsigned i = 0; i < w->p.imds; i++)
         if (!w->imds[i].running)
@@ -322,7 +324,7 @@ static bool all_idle(const World *w)
 static bool all_at(const World *w, enum ScriptStep step)
 {
     for (unsigned i = 0; i < w->p.clients; i++)
-        if (w->processes[i].running && w->processes[i].script_step < step)
+        if (w->processes[i].running && w->processes[i].script.step < step)
             return false;
     return true;
 }
@@ -339,8 +341,8 @@ void phase_enter(World *w, enum Phase phase, uint64_t at_most_ns)
 {
     static const char *const names[] = {"run",   "heal", "settle", "probe",
                                         "close", "work", "quiet",  "done"};
-    w->phase = phase;
-    w->phase_until_ns = world_now(w) + at_most_ns;
+    w->phase.now = phase;
+    w->phase.until_ns = world_now(w) + at_most_ns;
     story(w, "phase: %s", names[phase]);
 }
 
@@ -353,15 +355,15 @@ static void scripts_begin(World *w)
 
 void phase_overdue(World *w)
 {
-    if (world_now(w) >= w->phase_until_ns)
-        violate(w, "phase %d does not come to its end: a call is stuck", (int)w->phase);
+    if (world_now(w) >= w->phase.until_ns)
+        violate(w, "phase %d does not come to its end: a call is stuck", (int)w->phase.now);
 }
 
 static void phases_step(World *w)
 {
     uint64_t now = world_now(w), patience = 600 * NS_PER_S;
-    bool due = now >= w->phase_until_ns;
-    switch (w->phase) {
+    bool due = now >= w->phase.until_ns;
+    switch (w->phase.now) {
     case PHASE_RUN:
         if (due) {
             phase_enter(w, PHASE_HEAL, patience);
@@ -391,9 +393,10 @@ static void phases_step(World *w)
         }
         break;
     case PHASE_CLOSE:
-        if (all_at(w, SCRIPT_CLOSED) && !w->work_at_ns)
-            w->work_at_ns = now + 8 * w->p.refraction_ns + w->p.imd_deadline_ns + 2 * w->p.beat_ns;
-        if (w->work_at_ns && now >= w->work_at_ns)
+        if (all_at(w, SCRIPT_CLOSED) && !w->phase.work_at_ns)
+            w->phase.work_at_ns = now + 8 * w->p.cores.refraction_ns + w->p.cores.imd_deadline_ns +
+                                  2 * w->p.cores.beat_ns;
+        if (w->phase.work_at_ns && now >= w->phase.work_at_ns)
             phase_enter(w, PHASE_WORK, patience);
         else
             phase_overdue(w);
@@ -407,7 +410,7 @@ static void phases_step(World *w)
     case PHASE_QUIET:
         if (due) {
             check_quiet(w);
-            w->phase = PHASE_DONE;
+            w->phase.now = PHASE_DONE;
         }
         break;
     case PHASE_DONE:
@@ -429,7 +432,7 @@ void cluster_run(World *w, unsigned check_every)
 {
     uint64_t same = 0, last = 0;
     w->looked_always = check_every == 1;
-    while (w->phase != PHASE_DONE && !w->stopping && simnet_step(w->net)) {
+    while (w->phase.now != PHASE_DONE && !w->phase.stopping && simnet_step(w->net)) {
         uint64_t events = simnet_events(w->net);
         if (events % check_every == 0)
             check_invariants(w);
@@ -459,7 +462,7 @@ void world_run(uint64_t seed, int scenario, unsigned check_every, FILE *trace, u
           (unsigned long long)w->p.link.delay_ns / 1000,
           (unsigned long long)w->p.link.jitter_ns / 1000, (unsigned long long)w->p.link.bytes_per_s,
           (unsigned long long)w->p.link.queue_bytes, (unsigned long long)w->p.datagram_max,
-          w->p.no_memory_ppm);
+          w->p.faults.no_memory_ppm);
     phase_enter(w, PHASE_RUN, w->p.duration_ns);
     phases_tick(w, 0);
     uint64_t checks = w->cover[COVER_CHECKS];
@@ -469,9 +472,9 @@ void world_run(uint64_t seed, int scenario, unsigned check_every, FILE *trace, u
                        .events = simnet_events(w->net),
                        .checks = w->cover[COVER_CHECKS] - checks,
                        .scenario = w->p.scenario,
-                       .failed = w->violation[0] != '\0',
-                       .violation_ns = w->violation_ns};
-    memcpy(ret->violation, w->violation, sizeof ret->violation);
+                       .failed = w->violated.text[0] != '\0',
+                       .violation_ns = w->violated.at_ns};
+    memcpy(ret->violation, w->violated.text, sizeof ret->violation);
     programs_end(w);
     free(w);
 }

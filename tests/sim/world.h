@@ -64,7 +64,9 @@ struct World {
     Params p;
     SimNet *net;
     SimRng rng; /* faults, schedules of the shells */
-    SimRng owners_rng, lies_rng, writers_rng, shells_rng;
+    struct {
+        SimRng owners, lies, writers, shells, managers, drains;
+    } rngs;
     SimTransports transports;
     struct {
         SimFile *file; /* NULL: none writes now */
@@ -81,28 +83,39 @@ struct World {
         CmdNode *holder;
         uint64_t number; /* of leases so far */
     } lock;
-    SimRng managers_rng, drains_rng;
-    bool drained[IMDS_MAX];
-    uint64_t drain_requests;
+    struct {
+        bool of[IMDS_MAX];
+        uint64_t requests;
+    } drains;
     Stranger stranger;
     SimOwner owners[IMDS_MAX];
     ClusterKey keys[CLUSTER_KEYS_MAX];
-    uint32_t next_version, next_process;
-    IdSet written;               /* openings in which something was written */
-    unsigned kept, not_kept;     /* clean closes of DODO_RETAIN regions */
-    unsigned reused, not_reused; /* openings of what was kept and fresh */
-    enum Phase phase;
-    uint64_t phase_until_ns;
-    uint64_t work_at_ns;
-    bool stopping;
+    struct {
+        uint32_t version, process;
+    } next;
+    IdSet written; /* openings in which something was written */
+    struct {
+        unsigned kept, not_kept;     /* clean closes of DODO_RETAIN regions */
+        unsigned reused, not_reused; /* openings of what was kept and fresh */
+    } retained;
+    struct {
+        enum Phase now;
+        uint64_t until_ns;
+        uint64_t work_at_ns;
+        bool stopping;
+    } phase;
     bool looked_always; /* invariants are looked at after each event */
-    char violation[512];
-    uint64_t violation_ns;
+    struct {
+        char text[512];
+        uint64_t at_ns;
+    } violated;
     uint64_t *cover; /* COVER_MAX, of the worker */
     FILE *trace;
     uint64_t zero_ns;
-    ListNode shared_maps, shares; /* shares.c */
-    ListNode records;             /* of KeptRecord: what clients keep of retained regions' blocks */
+    struct {
+        ListNode maps, all;
+    } sharing;        /* shares.c */
+    ListNode records; /* of KeptRecord: what clients keep of retained regions' blocks */
     void (*program_first_start)(World *w, unsigned index);
 };
 
@@ -126,7 +139,7 @@ void story(World *w, const char *format, ...) __attribute__((format(printf, 2, 3
 /* 0: an ordinary region */
 static inline unsigned program_stripes(const World *w, const Desc *d)
 {
-    uint64_t stripe = w->p.stripe_bytes;
+    uint64_t stripe = w->p.programs.stripe_bytes;
     if (!(d->flags & DODO_STRIPE) || d->len <= stripe)
         return 0;
     return (unsigned)((d->len + stripe - 1) / stripe);

@@ -13,8 +13,8 @@ static void writer_due(void *ctx, uint64_t arg);
 
 static void writer_later(World *w, uint64_t within_ns)
 {
-    simnet_at(w->net, world_now(w) + sim_rng_below(&w->writers_rng, within_ns), NULL, writer_due, w,
-              0);
+    simnet_at(w->net, world_now(w) + sim_rng_below(&w->rngs.writers, within_ns), NULL, writer_due,
+              w, 0);
 }
 
 /* A region of the range is open, or what a killed process began there may still come. */
@@ -39,7 +39,7 @@ static void write_piece(World *w, bool first)
     static uint8_t bytes[PIECE_BYTES];
     SimFile *f = w->writer.file;
     uint64_t offset = w->writer.offset, len = w->writer.len;
-    oracle_bytes(++w->next_version, offset, bytes, len);
+    oracle_bytes(++w->next.version, offset, bytes, len);
     story(w, "another program %s a write of file %u: [%llu, +%llu)",
           first ? "begins" : "goes on with", f->index, (unsigned long long)offset,
           (unsigned long long)len);
@@ -49,16 +49,16 @@ static void write_piece(World *w, bool first)
 
 static void writer_begin(World *w)
 {
-    SimFs *fs = w->fs[sim_rng_below(&w->writers_rng, w->p.client_hosts)];
-    SimFile *f = &fs->files[sim_rng_below(&w->writers_rng, fs->files_count)];
+    SimFs *fs = w->fs[sim_rng_below(&w->rngs.writers, w->p.client_hosts)];
+    SimFile *f = &fs->files[sim_rng_below(&w->rngs.writers, fs->files_count)];
     w->writer.file = f;
-    w->writer.len = sim_rng_between(&w->writers_rng, 1, PIECE_BYTES);
-    w->writer.offset = sim_rng_below(&w->writers_rng, w->p.file_cap - w->writer.len + 1);
+    w->writer.len = sim_rng_between(&w->rngs.writers, 1, PIECE_BYTES);
+    w->writer.offset = sim_rng_below(&w->rngs.writers, w->p.file_cap - w->writer.len + 1);
     if (range_is_open(w)) {
         w->writer.file = NULL;
         return;
     }
-    w->writer.pieces = 1 + (unsigned)sim_rng_below(&w->writers_rng, PIECES);
+    w->writer.pieces = 1 + (unsigned)sim_rng_below(&w->rngs.writers, PIECES);
     w->writer.overlapped = false;
     f->writers++;
     write_piece(w, true);
@@ -75,7 +75,7 @@ static void writer_due(void *ctx, uint64_t arg)
     World *w = ctx;
     SimFile *f = w->writer.file;
     (void)arg;
-    if (w->phase != PHASE_RUN) {
+    if (w->phase.now != PHASE_RUN) {
         if (f)
             writer_end(w);
         return;
@@ -84,17 +84,17 @@ static void writer_due(void *ctx, uint64_t arg)
         writer_begin(w);
     } else if (range_is_open(w)) {
         w->writer.overlapped = true;
-    } else if (w->writer.overlapped || sim_rng_below(&w->writers_rng, 8) == 0) {
+    } else if (w->writer.overlapped || sim_rng_below(&w->rngs.writers, 8) == 0) {
         write_piece(w, false);
         if (--w->writer.pieces == 0)
             writer_end(w);
     }
-    writer_later(w, w->writer.file ? PIECE_EVERY_NS : w->p.writer_every_ns);
+    writer_later(w, w->writer.file ? PIECE_EVERY_NS : w->p.faults.writer_every_ns);
 }
 
 void writers_start(World *w)
 {
-    sim_rng_init(&w->writers_rng, w->seed, 0x777274);
-    if (w->p.writer_every_ns != TIME_NEVER)
-        writer_later(w, w->p.writer_every_ns);
+    sim_rng_init(&w->rngs.writers, w->seed, 0x777274);
+    if (w->p.faults.writer_every_ns != TIME_NEVER)
+        writer_later(w, w->p.faults.writer_every_ns);
 }

@@ -26,25 +26,26 @@ static Addr addr_of(unsigned host)
 void wire(Addr from, const Addr *to, const uint8_t *bytes, size_t len)
 {
     assert_true(len <= DATAGRAM_MAX);
-    if (w.path_mtu && len > w.path_mtu && (from.host[0] == HOST_IMD || to->host[0] == HOST_IMD))
+    if (w.net.path_mtu && len > w.net.path_mtu &&
+        (from.host[0] == HOST_IMD || to->host[0] == HOST_IMD))
         return;
-    Datagram *last = &w.queue[(w.tail + QUEUE_MAX - 1) % QUEUE_MAX];
-    if (w.joins && w.tail > w.head && from.host[0] == HOST_IMD && addr_equal(&last->from, &from) &&
-        addr_equal(&last->to, to) && len <= last->segment && last->len % last->segment == 0 &&
-        last->len + len <= DATAGRAM_MAX) { /* as GRO does */
+    Datagram *last = &w.net.queue[(w.net.tail + QUEUE_MAX - 1) % QUEUE_MAX];
+    if (w.net.joins && w.net.tail > w.net.head && from.host[0] == HOST_IMD &&
+        addr_equal(&last->from, &from) && addr_equal(&last->to, to) && len <= last->segment &&
+        last->len % last->segment == 0 && last->len + len <= DATAGRAM_MAX) { /* as GRO does */
         memcpy(last->bytes + last->len, bytes, len);
         last->len += len;
-        w.joined++;
+        w.net.joined++;
         return;
     }
-    Datagram *d = &w.queue[w.tail++ % QUEUE_MAX];
+    Datagram *d = &w.net.queue[w.net.tail++ % QUEUE_MAX];
     d->segment = len;
-    assert_true(w.tail - w.head <= QUEUE_MAX);
+    assert_true(w.net.tail - w.net.head <= QUEUE_MAX);
     d->from = from;
     d->to = *to;
     d->len = len;
     memcpy(d->bytes, bytes, len);
-    w.datagrams++;
+    w.net.datagrams++;
 }
 
 static void sink_datagram(void *ctx, const Addr *to, const uint8_t *bytes, size_t len)
@@ -72,7 +73,7 @@ static void sink_burst(void *ctx, Session *s, const Burst *b)
 static size_t sink_datagram_max(void *ctx, const Addr *to)
 {
     (void)ctx, (void)to;
-    return w.datagram_max ? w.datagram_max : 1472;
+    return w.net.datagram_max ? w.net.datagram_max : 1472;
 }
 
 void imd_message(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len)
@@ -87,7 +88,7 @@ void imd_message(void *ctx, void *session, uint8_t type, const uint8_t *payload,
 static void imd_burst(void *ctx, void *session, const Burst *b)
 {
     bool second = ctx == &w.second;
-    w.segment = b->segment;
+    w.net.segment = b->segment;
     send_burst(second ? w.second.imd : w.imd, addr_of(second ? HOST_SECOND : HOST_IMD), session, b);
 }
 
@@ -108,8 +109,8 @@ static bool avoids(const OpOpen *open, uint64_t epoch)
 
 static bool drains(uint64_t epoch)
 {
-    for (unsigned i = 0; i < w.drained_count; i++)
-        if (w.drained[i] == epoch)
+    for (unsigned i = 0; i < w.cmd.drained_count; i++)
+        if (w.cmd.drained[i] == epoch)
             return true;
     return false;
 }
@@ -121,9 +122,11 @@ static bool refuses(const OpOpen *open, uint64_t epoch)
 
 static size_t second_open(const OpOpen *open, uint8_t *body, uint16_t *ret_status)
 {
-    ImdRegion region = {
-        .region = ++w.regions, .opening = 1, .pool_offset = w.second.pool_used, .len = open->len};
-    bool full = w.second_room && open->len > w.second_room;
+    ImdRegion region = {.region = ++w.cmd.regions,
+                        .opening = 1,
+                        .pool_offset = w.second.pool_used,
+                        .len = open->len};
+    bool full = w.cmd.second_room && open->len > w.cmd.second_room;
     if (w.second.dead || full || refuses(open, w.second.epoch)) {
         *ret_status = STATUS_NO_MEMORY;
         return 0;
@@ -142,123 +145,125 @@ static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_st
 {
     OpOpen open;
     assert_int_equal(wire_open_decode(q->body, q->body_len, &open), 0);
-    w.opens++;
-    w.open = open;
-    w.avoided = open.avoid_count;
+    w.heard.opens++;
+    w.heard.open = open;
+    w.heard.avoided = open.avoid_count;
     for (unsigned i = 0; i < open.avoid_count; i++) { /* of one that this world had, each once */
         assert_true(open.avoid[i] >= w.first_epoch && (open.avoid[i] <= w.epoch || w.second.data));
         for (unsigned k = 0; k < i; k++)
             assert_true(open.avoid[k] != open.avoid[i]);
     }
-    if (w.limited && w.room == 0)
+    if (w.cmd.limited && w.cmd.room == 0)
         *ret_status = STATUS_NO_MEMORY;
     if (*ret_status != STATUS_OK)
         return 0;
-    w.room--;
-    if (w.second.epoch && (w.imd_dead || refuses(&open, w.epoch)))
+    w.cmd.room--;
+    if (w.second.epoch && (w.net.imd_dead || refuses(&open, w.epoch)))
         return second_open(&open, body, ret_status);
-    if (w.reuse && (open.flags & REGION_RETAIN)) {
+    if (w.cmd.reuse && (open.flags & REGION_RETAIN)) {
         OpOpenReply kept = {
             .host = addr_of(HOST_IMD), .reused = true, .control_port = CONTROL_PORT};
-        imd_data_reopen(w.data, w.last.region, ++w.last.opening, &w.last.capability);
-        kept.address = w.last;
+        imd_data_reopen(w.data, w.cmd.last.region, ++w.cmd.last.opening, &w.cmd.last.capability);
+        kept.address = w.cmd.last;
         return wire_open_reply_encode(&kept, body);
     }
     ImdRegion region = {
-        .region = ++w.regions, .opening = 1, .pool_offset = w.pool_used, .len = open.len};
+        .region = ++w.cmd.regions, .opening = 1, .pool_offset = w.pool_used, .len = open.len};
     rng(NULL, &region.capability, sizeof region.capability);
     w.pool_used += (open.len + 4095) / 4096 * 4096;
     assert_true(w.pool_used <= POOL_BYTES);
     assert_int_equal(imd_data_add(w.data, &region), 0);
     const Addr network = {.kind = ADDR_IP4, .port = 7701, .host = {10, 0, 0, 9}};
-    OpOpenReply reply = {.host = w.elsewhere ? network : addr_of(HOST_IMD),
+    OpOpenReply reply = {.host = w.cmd.elsewhere ? network : addr_of(HOST_IMD),
                          .address = {w.epoch, region.region, 1, region.capability},
                          .control_port = CONTROL_PORT};
-    w.last = reply.address;
+    w.cmd.last = reply.address;
     return wire_open_reply_encode(&reply, body);
 }
 
 /* The last region of the first host, and one like it on the second. */
 static size_t manager_take(uint8_t *body)
 {
-    ImdRegion region = {
-        .region = ++w.regions, .opening = 1, .pool_offset = w.second.pool_used, .len = w.open.len};
+    ImdRegion region = {.region = ++w.cmd.regions,
+                        .opening = 1,
+                        .pool_offset = w.second.pool_used,
+                        .len = w.heard.open.len};
     rng(NULL, &region.capability, sizeof region.capability);
-    w.second.pool_used += (w.open.len + 4095) / 4096 * 4096;
+    w.second.pool_used += (w.heard.open.len + 4095) / 4096 * 4096;
     assert_int_equal(imd_data_add(w.second.data, &region), 0);
-    imd_data_reopen(w.data, w.last.region, ++w.last.opening, &w.last.capability);
-    OpTakeReply reply = {.from = {addr_of(HOST_IMD), CONTROL_PORT, w.last},
+    imd_data_reopen(w.data, w.cmd.last.region, ++w.cmd.last.opening, &w.cmd.last.capability);
+    OpTakeReply reply = {.from = {addr_of(HOST_IMD), CONTROL_PORT, w.cmd.last},
                          .to = {addr_of(HOST_SECOND),
                                 CONTROL_PORT,
                                 {w.second.epoch, region.region, 1, region.capability}},
-                         .len = w.open.len,
+                         .len = w.heard.open.len,
                          .stamp = {1, 2, 3}};
     return wire_take_reply_encode(&reply, body);
 }
 
 static size_t moves_answer(uint8_t *body)
 {
-    OpMovesReply reply = {.rate = w.move_rate, .count = w.drained_count};
-    memcpy(reply.epochs, w.drained, w.drained_count * sizeof *reply.epochs);
+    OpMovesReply reply = {.rate = w.cmd.move_rate, .count = w.cmd.drained_count};
+    memcpy(reply.epochs, w.cmd.drained, w.cmd.drained_count * sizeof *reply.epochs);
     return wire_moves_reply_encode(&reply, body);
 }
 
 static size_t manager_open_once(const WireRequest *q, uint8_t *body, uint16_t *ret_status)
 {
-    unsigned at = q->id % ARRAY_SIZE(w.opened);
-    if (q->id != w.opened[at].id) {
-        w.opened[at].id = q->id;
-        w.opened[at].status = w.open_status;
-        w.opened[at].len = manager_open(q, w.opened[at].body, &w.opened[at].status);
+    unsigned at = q->id % ARRAY_SIZE(w.cmd.opened);
+    if (q->id != w.cmd.opened[at].id) {
+        w.cmd.opened[at].id = q->id;
+        w.cmd.opened[at].status = w.cmd.open_status;
+        w.cmd.opened[at].len = manager_open(q, w.cmd.opened[at].body, &w.cmd.opened[at].status);
     }
-    memcpy(body, w.opened[at].body, w.opened[at].len);
-    *ret_status = w.opened[at].status;
-    return w.opened[at].len;
+    memcpy(body, w.cmd.opened[at].body, w.cmd.opened[at].len);
+    *ret_status = w.cmd.opened[at].status;
+    return w.cmd.opened[at].len;
 }
 
 static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_status)
 {
     OpClose close;
-    OpAliveReply alive = {.flags = w.want_list       ? ALIVE_WANT_LIST
-                                   : w.drained_count ? ALIVE_MOVE
-                                                     : 0};
+    OpAliveReply alive = {.flags = w.cmd.want_list       ? ALIVE_WANT_LIST
+                                   : w.cmd.drained_count ? ALIVE_MOVE
+                                                         : 0};
     switch (q->op) {
     case OP_OPEN:
         return manager_open_once(q, body, ret_status);
     case OP_CLOSE:
         assert_int_equal(wire_close_decode(q->body, q->body_len, &close), 0);
-        w.closes++;
-        w.closed = close.address;
-        w.close_stamp = close.stamp;
-        w.releases += close.mode == CLOSE_RELEASE;
-        *ret_status = w.close_gone > 0 ? STATUS_GONE : w.close_status;
-        w.close_gone -= w.close_gone > 0;
-        w.manager_dead |= w.close_last == 1;
-        w.close_last -= w.close_last > 0;
+        w.heard.closes++;
+        w.heard.closed = close.address;
+        w.heard.close_stamp = close.stamp;
+        w.heard.releases += close.mode == CLOSE_RELEASE;
+        *ret_status = w.cmd.close_gone > 0 ? STATUS_GONE : w.cmd.close_status;
+        w.cmd.close_gone -= w.cmd.close_gone > 0;
+        w.cmd.dead |= w.cmd.close_last == 1;
+        w.cmd.close_last -= w.cmd.close_last > 0;
         return 0;
     case OP_LEAVE:
-        *ret_status = w.leave_status;
+        *ret_status = w.cmd.leave_status;
         return 0;
     case OP_ALIVE:
-        w.alives++;
-        w.want_list = false;
+        w.heard.alives++;
+        w.cmd.want_list = false;
         return wire_alive_reply_encode(&alive, body);
     case OP_REPORT:
-        w.reports++;
-        assert_int_equal(wire_report_decode(q->body, q->body_len, &w.report), 0);
+        w.heard.reports++;
+        assert_int_equal(wire_report_decode(q->body, q->body_len, &w.heard.report), 0);
         return 0;
     case OP_MOVES:
-        w.moves_asked++;
-        assert_int_equal(wire_moves_decode(q->body, q->body_len, &w.moves), 0);
+        w.heard.moves_asked++;
+        assert_int_equal(wire_moves_decode(q->body, q->body_len, &w.heard.moves), 0);
         return moves_answer(body);
     case OP_TAKE:
-        assert_int_equal(wire_take_decode(q->body, q->body_len, &w.take), 0);
-        *ret_status = w.take_status;
-        return w.take_status == STATUS_OK ? manager_take(body) : 0;
+        assert_int_equal(wire_take_decode(q->body, q->body_len, &w.heard.take), 0);
+        *ret_status = w.cmd.take_status;
+        return w.cmd.take_status == STATUS_OK ? manager_take(body) : 0;
     case OP_CLAIM:
-        w.claims++;
-        assert_int_equal(wire_claim_decode(q->body, q->body_len, &w.claim), 0);
-        assert_in_range(w.claim.list, 1, w.claims); /* one or more of pages each */
+        w.heard.claims++;
+        assert_int_equal(wire_claim_decode(q->body, q->body_len, &w.heard.claim), 0);
+        assert_in_range(w.heard.claim.list, 1, w.heard.claims); /* one or more of pages each */
         return 0;
     default:
         return 0;
@@ -280,17 +285,17 @@ static void manager_request(Endpoint *e, unsigned host, Session *s, const uint8_
     uint16_t status = STATUS_OK;
     assert_int_equal(wire_request_decode(payload, len, &q), 0);
     size_t n = 0;
-    if (w.asked_last != host) /* a manager knows its own answers only */
-        memset(w.opened, 0, sizeof w.opened);
-    if (host == HOST_OTHER && w.other_refuses) {
-        w.standbys++;
+    if (w.cmd.asked_last != host) /* a manager knows its own answers only */
+        memset(w.cmd.opened, 0, sizeof w.cmd.opened);
+    if (host == HOST_OTHER && w.cmd.other_refuses) {
+        w.cmd.standbys++;
         status = STATUS_STANDBY;
     } else {
         n = manager_answer(&q, body, &status);
     }
-    w.asked_last = host;
-    if (q.op == OP_OPEN && w.opens_unheard > 0) {
-        w.opens_unheard--;
+    w.cmd.asked_last = host;
+    if (q.op == OP_OPEN && w.cmd.opens_unheard > 0) {
+        w.cmd.opens_unheard--;
         return;
     }
     WireReply reply = {.id = q.id, .op = q.op, .status = status, .body = body, .body_len = n};
@@ -303,7 +308,7 @@ static void manager_input(Endpoint *e, unsigned host, const EndpointInput *in)
     WirePing ping;
     if (in->type == WIRE_PING && wire_ping_decode(in->payload, in->payload_len, &ping) == 0)
         manager_send(e, host, in->session, WIRE_PONG, out, wire_ping_encode(&ping, out));
-    else if (in->type == WIRE_REQUEST && !(host == HOST_MANAGER && w.manager_slow))
+    else if (in->type == WIRE_REQUEST && !(host == HOST_MANAGER && w.cmd.slow))
         manager_request(e, host, in->session, in->payload, in->payload_len);
 }
 
@@ -313,7 +318,7 @@ static void imd_refuse(const EndpointInput *in)
 {
     WireRead m;
     assert_int_equal(wire_read_decode(in->payload, in->payload_len, &m), 0);
-    WireData answer = {.ask = m.ask, .index = WIRE_INDEX_NONE, .status = w.refuse};
+    WireData answer = {.ask = m.ask, .index = WIRE_INDEX_NONE, .status = w.net.refuse};
     uint8_t out[WIRE_DATA_HEADER_SIZE];
     imd_message(NULL, in->session, WIRE_DATA, out, wire_data_encode_header(&answer, out));
 }
@@ -322,13 +327,13 @@ static void imd_input(const EndpointInput *in)
 {
     WireRead m;
     bool asks = in->type == WIRE_READ || in->type == WIRE_WRITE;
-    bool busy = w.trickle_ns && asks && w.now < w.trickle_at;
+    bool busy = w.net.trickle_ns && asks && w.now < w.net.trickle_at;
     if (asks && !busy)
-        w.trickle_at = w.now + w.trickle_ns;
+        w.net.trickle_at = w.now + w.net.trickle_ns;
     imd_data_pace(w.data, busy);
     if (w.beside && in->type == WIRE_READ)
         heal_beside(w.client, w.beside);
-    if (w.refuse && in->type == WIRE_READ)
+    if (w.net.refuse && in->type == WIRE_READ)
         imd_refuse(in);
     else if (busy && in->type == WIRE_READ &&
              wire_read_decode(in->payload, in->payload_len, &m) == 0)
@@ -361,11 +366,11 @@ static void server_input(Endpoint *e, unsigned host, Datagram *d)
 void deliver(Datagram *d)
 {
     unsigned host = d->to.host[0];
-    if (host == HOST_MANAGER && !w.manager_dead)
+    if (host == HOST_MANAGER && !w.cmd.dead)
         server_input(w.manager, host, d);
     else if (host == HOST_OTHER && w.other)
         server_input(w.other, host, d);
-    else if (host == HOST_IMD && !w.imd_dead)
+    else if (host == HOST_IMD && !w.net.imd_dead)
         server_input(w.imd, host, d);
     else if (host == HOST_SECOND && w.second.epoch && !w.second.dead)
         server_input(w.second.imd, host, d);
@@ -416,38 +421,40 @@ static void hook_share_end(void *ctx, Share *share)
 
 static uint64_t stamp_taken(void)
 {
-    return w.stamp_taken_ns ? w.stamp_taken_ns : UINT64_MAX / 2;
+    return w.disk.stamp_taken_ns ? w.disk.stamp_taken_ns : UINT64_MAX / 2;
 }
 
 Stamp file_stamp_now(void)
 {
-    if (w.stamp.size)
-        return w.stamp;
-    return (Stamp){.size = w.file_size, .mtime_ns = 5, .ctime_ns = w.stamp_moved ? 6 : 5};
+    if (w.disk.stamp.size)
+        return w.disk.stamp;
+    return (Stamp){.size = w.disk.size, .mtime_ns = 5, .ctime_ns = w.disk.stamp_moved ? 6 : 5};
 }
 
 void do_file(Call *call)
 {
     FileResult r = {0};
-    size_t left = call->file_offset < w.file_size ? w.file_size - call->file_offset : 0;
-    bool hit = call->file_offset >= w.error_from;
-    if (call->need == NEED_FILE_READ && w.read_error && hit) {
-        r = (FileResult){.count = -1, .error = w.read_error};
+    size_t left = call->file_offset < w.disk.size ? w.disk.size - call->file_offset : 0;
+    bool hit = call->file_offset >= w.disk.error_from;
+    if (call->need == NEED_FILE_READ && w.disk.read_error && hit) {
+        r = (FileResult){.count = -1, .error = w.disk.read_error};
     } else if (call->need == NEED_FILE_READ) {
         r.count = (ssize_t)(call->file_len < left ? call->file_len : left);
-        memcpy(call->file_buf, w.file + call->file_offset, (size_t)r.count);
-        w.file_bytes += (uint64_t)r.count;
+        memcpy(call->file_buf, w.disk.bytes + call->file_offset, (size_t)r.count);
+        w.disk.bytes_read += (uint64_t)r.count;
     } else if (call->need == NEED_FILE_WRITE) {
         call_file_taken(call);
-        size_t n = w.write_short && w.write_short < call->file_len ? w.write_short : call->file_len;
-        if (w.write_error && hit)
-            r = (FileResult){.count = -1, .error = w.write_error};
+        size_t n = w.disk.write_short && w.disk.write_short < call->file_len ? w.disk.write_short
+                                                                             : call->file_len;
+        if (w.disk.write_error && hit)
+            r = (FileResult){.count = -1, .error = w.disk.write_error};
         else
-            memcpy(w.file + call->file_offset, call->file_buf, (size_t)(r.count = (ssize_t)n));
+            memcpy(w.disk.bytes + call->file_offset, call->file_buf,
+                   (size_t)(r.count = (ssize_t)n));
     } else if (call->need == NEED_FILE_SYNC) {
-        w.syncs++;
-        if (w.sync_error)
-            r = (FileResult){.count = -1, .error = w.sync_error};
+        w.disk.syncs++;
+        if (w.disk.sync_error)
+            r = (FileResult){.count = -1, .error = w.disk.sync_error};
     } else if (call->need == NEED_CHECKS_SAVE) {
         assert_true(call->file_len <= sizeof w.record);
         memcpy(w.record, call->file_buf, w.record_len = call->file_len);
@@ -459,7 +466,7 @@ void do_file(Call *call)
         r.stamp = file_stamp_now();
         r.taken_ns = stamp_taken();
         r.granule_ns = NS_PER_MS;
-        r.lease = w.lease;
+        r.lease = w.disk.lease;
     } else if (call->need == NEED_SHARE) {
         share_join((ShareAsk *)(void *)call->file_buf);
     }
@@ -482,9 +489,9 @@ void run_until(uint64_t until)
     for (unsigned guard = 0; guard < 200000; guard++) {
         for (unsigned i = 0; i < CHANNELS; i++)
             channel_run(i);
-        if (w.head != w.tail) {
-            Datagram d = w.queue[w.head++ % QUEUE_MAX];
-            w.now += w.datagram_ns ? w.datagram_ns : 1000;
+        if (w.net.head != w.net.tail) {
+            Datagram d = w.net.queue[w.net.head++ % QUEUE_MAX];
+            w.now += w.net.datagram_ns ? w.net.datagram_ns : 1000;
             deliver(&d);
             continue;
         }
@@ -514,9 +521,9 @@ Call *next_file_needed(Channel *ch)
 
 void pump(void)
 {
-    if (w.head != w.tail) {
-        Datagram d = w.queue[w.head++ % QUEUE_MAX];
-        w.now += w.datagram_ns ? w.datagram_ns : 1000;
+    if (w.net.head != w.net.tail) {
+        Datagram d = w.net.queue[w.net.head++ % QUEUE_MAX];
+        w.now += w.net.datagram_ns ? w.net.datagram_ns : 1000;
         deliver(&d);
         return;
     }
@@ -573,7 +580,7 @@ int open_at(uint64_t len, uint64_t offset, unsigned flags)
 {
     Call call;
     FileGiven given = {
-        .file = &the_file, .lease = w.lease, .stamp = file_stamp_now(), .retainable = true};
+        .file = &the_file, .lease = w.disk.lease, .stamp = file_stamp_now(), .retainable = true};
     given.taken_ns = stamp_taken();
     given.granule_ns = NS_PER_MS;
     call_open_start(&call, w.channels[1], &given, len, offset, flags, w.now);
@@ -627,14 +634,14 @@ void assert_reads_file(int rd, uint64_t region_offset, off_t offset, size_t len)
 {
     static uint8_t buf[FILE_BYTES_MAX];
     assert_int_equal(read_at(rd, offset, buf, len), len);
-    assert_memory_equal(buf, w.file + region_offset + offset, len);
+    assert_memory_equal(buf, w.disk.bytes + region_offset + offset, len);
 }
 
 void assert_reads_without_file(int rd, size_t len)
 {
-    uint64_t before = w.file_bytes;
+    uint64_t before = w.disk.bytes_read;
     assert_reads_file(rd, 0, 0, len);
-    assert_int_equal(w.file_bytes, before);
+    assert_int_equal(w.disk.bytes_read, before);
 }
 
 void write_some(int rd, off_t at, size_t len, uint8_t value)
@@ -678,7 +685,7 @@ static void hook_release(void *ctx, void *file)
 {
     (void)ctx;
     assert_ptr_equal(file, &the_file);
-    w.released++;
+    w.disk.released++;
 }
 
 static Endpoint *endpoint(uint8_t role, uint8_t self, uint64_t epoch)
@@ -769,12 +776,12 @@ void set_up_with(size_t file_bytes, BlockSumFn *block_sum)
     const bool shares = w.shares;
     memset(&w, 0, sizeof w);
     w.shares = shares;
-    w.lease = LEASE_GRANTED;
+    w.disk.lease = LEASE_GRANTED;
     w.now = NS_PER_S;
     w.random = 4711;
-    w.file_size = file_bytes;
+    w.disk.size = file_bytes;
     for (size_t i = 0; i < file_bytes; i++)
-        w.file[i] = (uint8_t)(i * 7 + (i >> 9));
+        w.disk.bytes[i] = (uint8_t)(i * 7 + (i >> 9));
     Env env = {.random = rng};
     ClientConfig config = {.manager = addr_of(HOST_MANAGER),
                            .self = {{9}},

@@ -39,6 +39,82 @@ typedef struct Datagram {
     uint8_t bytes[DATAGRAM_MAX];
 } Datagram;
 
+/* The datagrams under way, and how the network and the imd treat them. */
+typedef struct WorldNet {
+    Datagram queue[QUEUE_MAX];
+    unsigned head, tail;
+    unsigned datagrams;   /* to anyone */
+    uint64_t datagram_ns; /* that each takes; 0: a microsecond */
+    bool joins;           /* datagrams from the imd come joined */
+    unsigned joined;
+    size_t datagram_max; /* that the route promises; 0: 1472 */
+    uint16_t segment;    /* of the imd's last answer */
+    bool imd_dead;
+    uint64_t trickle_ns; /* the imd serves one ask or write in so long, else it is busy; 0: all */
+    uint64_t trickle_at;
+    uint16_t refuse; /* the imd answers reads with this status; 0: it serves them */
+    size_t path_mtu; /* larger datagrams vanish between client and imd; 0: none does */
+} WorldNet;
+
+/* How the manager behaves. */
+typedef struct WorldManager {
+    bool dead;
+    bool slow;           /* it answers PINGs alone */
+    bool other_refuses;  /* the other one answers that it stands by */
+    unsigned standbys;   /* so often */
+    unsigned asked_last; /* the host of the manager that was asked last */
+    uint16_t open_status, close_status, leave_status, take_status;
+    bool elsewhere; /* the manager names a host on the network */
+    bool limited;   /* it has room for so many regions only: */
+    unsigned room;
+    uint64_t regions; /* ids given */
+    RegionAddress last;
+    bool reuse;             /* the next OPEN gets that region once more, as one that was retained */
+    unsigned close_gone;    /* the next CLOSEs, so many, find no region */
+    unsigned close_last;    /* it dies when it has answered so many more; 0: it does not */
+    unsigned opens_unheard; /* it does what the next OPENs want, so many; its answers are lost */
+    struct {
+        uint64_t id;
+        uint16_t status;
+        size_t len;
+        uint8_t body[WIRE_BODY_MAX];
+    } opened[8];         /* its answers to the last OPENs, which repeats get once more */
+    uint64_t drained[2]; /* epochs of hosts that it wants empty */
+    unsigned drained_count;
+    uint64_t move_rate;
+    uint64_t second_room; /* the second host has none for longer regions; 0: for any */
+    bool want_list;
+} WorldManager;
+
+/* What the manager has heard: how often, and the last one. */
+typedef struct WorldHeard {
+    unsigned opens, closes, releases, alives, claims, reports, moves_asked;
+    unsigned avoided; /* hosts that the last OPEN named */
+    OpMoves moves;
+    RegionAddress closed;
+    Stamp close_stamp;
+    OpTake take;
+    OpReport report;
+    OpClaim claim;
+    OpOpen open;
+} WorldHeard;
+
+/* The file, and how it behaves. */
+typedef struct WorldFile {
+    uint8_t bytes[FILE_BYTES_MAX];
+    size_t size;
+    int write_error, read_error;
+    uint64_t error_from; /* file offset from which on these two are meant */
+    uint64_t bytes_read;
+    size_t write_short; /* bytes taken at most; 0: all */
+    int sync_error;
+    bool stamp_moved;
+    enum FileLease lease;
+    Stamp stamp; /* if its size is not 0 */
+    uint64_t stamp_taken_ns;
+    unsigned released, syncs;
+} WorldFile;
+
 typedef struct World {
     uint64_t now, random;
     bool locked;
@@ -62,62 +138,13 @@ typedef struct World {
         uint64_t pool_used;
         unsigned reads;
     } second;
-    uint8_t file[FILE_BYTES_MAX];
-    size_t file_size;
-    Datagram queue[QUEUE_MAX];
-    unsigned head, tail;
-    /* how the manager behaves */
-    bool manager_dead, imd_dead;
-    bool manager_slow;   /* it answers PINGs alone */
-    bool other_refuses;  /* the other one answers that it stands by */
-    unsigned standbys;   /* so often */
-    unsigned asked_last; /* the host of the manager that was asked last */
-    uint16_t open_status, close_status, leave_status;
-    bool elsewhere; /* the manager names a host on the network */
-    uint64_t
-        beside;   /* with each READ that comes, the program has asked for so much; 0: it has not */
-    bool limited; /* it has room for so many regions only: */
-    unsigned room;
-    uint64_t regions; /* ids given */
-    RegionAddress last;
-    bool reuse;          /* the next OPEN gets that region once more, as one that was retained */
-    unsigned close_gone; /* the next CLOSEs, so many, find no region */
-    unsigned close_last; /* the manager dies when it has answered so many more; 0: it does not */
-    unsigned avoided;    /* hosts that the last OPEN named */
-    unsigned
-        opens_unheard; /* it does what the next OPENs want, so many, and its answers are lost */
-    struct {
-        uint64_t id;
-        uint16_t status;
-        size_t len;
-        uint8_t body[WIRE_BODY_MAX];
-    } opened[8]; /* its answers to the last OPENs, which repeats get once more */
-    unsigned opens, closes, releases, alives, claims, reports;
-    uint64_t drained[2]; /* epochs of hosts that the manager wants empty */
-    unsigned drained_count;
-    uint64_t move_rate;
-    OpMoves moves; /* the last one */
-    unsigned moves_asked;
-    uint64_t second_room; /* the second host has none for longer regions; 0: for any */
-    RegionAddress closed; /* by the last CLOSE */
-    Stamp close_stamp;
-    OpTake take;
-    uint16_t take_status;
-    OpReport report; /* the last one */
-    OpClaim claim;
-    OpOpen open;
-    bool want_list;
-    /* how the file behaves */
-    int write_error, read_error;
-    uint64_t file_bytes; /* read from it */
-    uint64_t error_from; /* file offset from which on these two are meant */
-    size_t write_short;  /* bytes taken at most; 0: all */
-    int sync_error;
-    bool stamp_moved;
-    enum FileLease lease;
-    Stamp stamp; /* if its size is not 0 */
-    uint64_t stamp_taken_ns;
-    unsigned released, syncs, wakes, background_wakes;
+    /* with each READ that comes, the program has asked for so much; 0: it has not */
+    uint64_t beside;
+    WorldNet net;
+    WorldManager cmd;
+    WorldHeard heard;
+    WorldFile disk;
+    unsigned wakes, background_wakes;
     bool shares; /* processes share what they read; set before the start */
     struct {
         ShareMap *map;
@@ -127,16 +154,6 @@ typedef struct World {
     } shared;                /* of one region */
     uint8_t record[1 << 16]; /* what is kept of a retained region's blocks */
     size_t record_len;
-    unsigned datagrams;   /* to anyone */
-    uint64_t datagram_ns; /* that each takes; 0: a microsecond */
-    bool joins;           /* datagrams from the imd come joined */
-    unsigned joined;
-    size_t datagram_max; /* that the route promises; 0: 1472 */
-    uint16_t segment;    /* of the imd's last answer */
-    uint64_t trickle_ns; /* the imd serves one ask or write in so long, else it is busy; 0: all */
-    uint64_t trickle_at;
-    uint16_t refuse; /* the imd answers reads with this status; 0: it serves them */
-    size_t path_mtu; /* larger datagrams vanish between client and imd; 0: none does */
 } World;
 
 extern World w;

@@ -48,7 +48,7 @@ static void world_release(void *ctx, void *file)
     World *w = ctx;
     WorldFile *f = file;
     WORLD_CHECK(w, !f->remote_open || !w->cache);
-    w->released++;
+    w->happened.released++;
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */
@@ -89,8 +89,8 @@ static bool background_take(World *w, WorldBackground *b)
     if (!first || sim_rng_chance(&w->rng, 100000))
         return cache_background_take(w->cache, &b->cache, w->now_ns);
     bool more = cache_background_more(w->cache, first, &b->cache, w->now_ns);
-    w->beside += more;
-    w->together += more && b->cache.together;
+    w->happened.beside += more;
+    w->happened.together += more && b->cache.together;
     return more;
 }
 
@@ -102,7 +102,7 @@ static void background_go(World *w, WorldBackground *b)
         result.beside = sim_rng_chance(&w->rng, 500000);
         cache_background_done(w->cache, &b->cache, &result, w->now_ns);
     } else if (!b->job.on && background_take(w, b)) {
-        w->completed += completes(w, &b->cache);
+        w->happened.completed += completes(w, &b->cache);
         world_job_take(w, &b->job, &b->cache);
     }
 }

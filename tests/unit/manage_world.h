@@ -105,10 +105,11 @@ typedef struct World {
     int remotes_ever;
     uint64_t seed;
     bool trace;
-    /* what happened */
-    uint64_t reads, writes, syncs, closes, failed_writes, failed_syncs, opens, opens_failed, clones,
-        losses, released, remote_reads, fills, parts, jobs, hits, file_hits, beside, together,
-        completed /* jobs ahead, of pieces of which a part was here */;
+    struct {
+        uint64_t reads, writes, syncs, closes, failed_writes, failed_syncs, opens, opens_failed,
+            clones, losses, released, remote_reads, fills, parts, jobs, hits, file_hits, beside,
+            together, completed /* jobs ahead, of pieces of which a part was here */;
+    } happened;
     struct Lane *lanes[WORLD_SLOTS];
 } World;
 

@@ -79,7 +79,7 @@ static void read_result(World *w, WorldSlot *s)
                                                         : s->len;
     WORLD_CHECK(w, n >= least && n <= s->len);
     WORLD_CHECK(w, all_in_sets(s->buf, s->may + s->offset, n));
-    w->reads++;
+    w->happened.reads++;
     (void)f;
 }
 
@@ -90,12 +90,12 @@ static void write_result(World *w, WorldSlot *s)
     if (s->call.result < 0)
         WORLD_CHECK(w, s->call.error == (w->full ? ENOSPC : EIO) || s->call.error == ENOSPC ||
                            s->call.error == EIO);
-    w->failed_writes += s->call.result < 0;
+    w->happened.failed_writes += s->call.result < 0;
     WORLD_CHECK(w, n <= s->len);
     memset(f->model + s->offset, s->value, (size_t)n);
     if (n && s->offset + n > f->model_size)
         f->model_size = s->offset + n;
-    w->writes++;
+    w->happened.writes++;
 }
 
 /* What returned 0 is on the disk, whatever happens from now on. */
@@ -104,7 +104,7 @@ static void sync_result(World *w, WorldSlot *s)
     WorldFile *f = s->file;
     if (s->call.result < 0) {
         WORLD_CHECK(w, s->call.error == EIO || s->call.error == ENOSPC);
-        w->failed_syncs++;
+        w->happened.failed_syncs++;
         return;
     }
     bool lost = false;
@@ -118,7 +118,7 @@ static void sync_result(World *w, WorldSlot *s)
             f->allowed[at] &= s->may[at];
     }
     WORLD_CHECK(w, lost || f->disk_size >= s->size_min);
-    w->syncs++;
+    w->happened.syncs++;
 }
 
 void world_disk_check(World *w)
@@ -142,7 +142,7 @@ static void slot_result(World *w, WorldSlot *s)
         sync_result(w, s);
     if (s->op == OP_CLOSE && s->call.result == 0) {
         f->rd = -1;
-        w->closes++;
+        w->happened.closes++;
         WORLD_CHECK(w, !f->remote_open);
         for (uint64_t at = 0; at < f->len; at++) /* nothing is left anywhere else */
             WORLD_CHECK(w, f->bytes[at] == f->model[at]);
@@ -220,7 +220,7 @@ static ssize_t hit_file(World *w, WorldSlot *s)
     if (sim_rng_chance(&w->rng, w->file_fail_ppm))
         return -1;
     memcpy(s->buf, s->file->bytes + s->offset, (size_t)n);
-    w->file_hits++;
+    w->happened.file_hits++;
     return (ssize_t)n;
 }
 
@@ -235,7 +235,7 @@ static bool slot_hit(World *w, WorldSlot *s)
     world_beside(w);
     if (kind == CACHE_HIT_LOCAL) {
         cache_hit_copy(&h, w->cache, s->buf);
-        w->hits++;
+        w->happened.hits++;
     }
     ssize_t n = kind == CACHE_HIT_FILE ? hit_file(w, s) : 0;
     world_beside(w);

@@ -35,7 +35,7 @@ static void remote_read(World *w, WorldFile *f, CacheJob *job, CacheResult *ret)
     }
     cache_job_give(job, buf, n);
     ret->count = (ssize_t)n;
-    w->remote_reads++;
+    w->happened.remote_reads++;
 }
 
 static void remote_put(WorldFile *f, const uint8_t *data, uint64_t offset, uint64_t len)
@@ -91,7 +91,7 @@ static void world_clone(World *w, WorldFile *f, const uint8_t *buf, CacheJob *jo
         WORLD_CHECK(w, buf[i] == f->bytes[job->offset + i]);
     remote_put(f, buf, job->offset, job->len);
     ret->count = (ssize_t)job->len;
-    w->clones++;
+    w->happened.clones++;
 }
 
 /* What remote memory lacks of it comes from the file, or of its beginning. */
@@ -111,16 +111,16 @@ static void world_fill(World *w, WorldFile *f, const CacheJob *job, CacheResult 
         f->held[b] = true;
     }
     ret->count = (ssize_t)n;
-    w->parts++;
+    w->happened.parts++;
 }
 
 static void world_open_remote(World *w, WorldFile *f, CacheResult *ret)
 {
     WORLD_CHECK(w, !f->remote_open);
-    w->opens++;
+    w->happened.opens++;
     if (sim_rng_chance(&w->rng, w->open_fail_ppm)) {
         ret->remote_error = ENOMEM;
-        w->opens_failed++;
+        w->happened.opens_failed++;
         return;
     }
     f->remote_open = true;
@@ -164,14 +164,14 @@ static void world_do(World *w, WorldJob *j, CacheJob *job, CacheResult *ret)
 {
     WorldFile *f = job->file;
     *ret = (CacheResult){.ns = sim_rng_between(&w->rng, 1000, 200000)};
-    w->jobs++;
+    w->happened.jobs++;
     bool remote = job->kind == CACHE_READ_REMOTE || job->kind == CACHE_READ_FILL ||
                   job->kind == CACHE_CLONE || job->kind == CACHE_FILL || job->both;
     if (remote) {
         WORLD_CHECK(w, f->remote_open && f->remote == job->remote);
         if (sim_rng_chance(&w->rng, w->remote_fail_ppm) && !f->remote_gone) {
             f->remote_gone = true; /* its imd died */
-            w->losses++;
+            w->happened.losses++;
         }
     }
     switch ((enum CacheJobKind)job->kind) {
@@ -185,7 +185,7 @@ static void world_do(World *w, WorldJob *j, CacheJob *job, CacheResult *ret)
         cache_job_give(job, f->bytes + job->offset, (uint64_t)ret->count);
         break;
     case CACHE_READ_FILL:
-        w->fills++; /* fall through */
+        w->happened.fills++; /* fall through */
         __attribute__((fallthrough));
     case CACHE_READ_REMOTE:
         if (f->remote_gone)

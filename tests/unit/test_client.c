@@ -14,7 +14,8 @@ CASE(read__fills_then_hits)
     assert_int_equal(info(rd).hits, 0);
     settle();
     assert_int_equal(info(rd).filled_bytes, 100000);
-    memset(w.file, 0xEE, sizeof w.file); /* behind Dodo's back: shows where bytes come from */
+    memset(w.disk.bytes, 0xEE,
+           sizeof w.disk.bytes); /* behind Dodo's back: shows where bytes come from */
     uint8_t byte;
     assert_int_equal(read_at(rd, 99999, &byte, 1), 1);
     assert_int_equal(byte, (uint8_t)(104999 * 7 + (104999 >> 9)));
@@ -25,16 +26,16 @@ CASE(read__ends_at_region_and_file)
 {
     uint8_t buf[10000];
     int rd = open_at(8192 * 3, 0, 0);
-    w.file_size = 10000;
+    w.disk.size = 10000;
     assert_int_equal(read_at(rd, 8192 * 3 - 10, buf, 100), 0);
     assert_int_equal(read_at(rd, 9000, buf, sizeof buf), 1000);
     settle();
     /* The block that the file's end is in was not filled. */
-    assert_int_equal(imd_data_block_filled(w.data, w.last.region, 2), false);
+    assert_int_equal(imd_data_block_filled(w.data, w.cmd.last.region, 2), false);
     assert_int_equal(read_at(rd, 0, buf, sizeof buf), sizeof buf);
     settle();
-    assert_true(imd_data_block_filled(w.data, w.last.region, 1));
-    w.file_size = FILE_BYTES;
+    assert_true(imd_data_block_filled(w.data, w.cmd.last.region, 1));
+    w.disk.size = FILE_BYTES;
     assert_reads_file(rd, 0, 0, 8192 * 3);
     assert_int_equal(read_at(rd, 8192 * 3 - 10, buf, 100), 10);
 }
@@ -47,50 +48,50 @@ CASE(read__ends_at_the_files_end_behind_what_is_remote)
     int rd = open_at(BYTES, 0, 0);
     assert_int_equal(read_at(rd, 0, buf, 8192), 8192);
     settle();
-    assert_true(imd_data_block_filled(w.data, w.last.region, 0));
+    assert_true(imd_data_block_filled(w.data, w.cmd.last.region, 0));
     w.client->config.fill_queue_bytes = 0;
-    w.file_size = END;
+    w.disk.size = END;
     assert_int_equal(read_at(rd, 100, buf, BYTES), END - 100);
-    assert_memory_equal(buf, w.file + 100, END - 100);
+    assert_memory_equal(buf, w.disk.bytes + 100, END - 100);
     assert_int_equal(stats().fills_offered, 1);
     assert_int_equal(read_at(rd, END, buf, 100), 0);
 }
 
 CASE(read__datagrams_may_come_joined)
 {
-    w.joins = true;
+    w.net.joins = true;
     int rd = open_at(200000, 0, 0);
     for (int i = 0; i < 3; i++) {
         assert_reads_file(rd, 0, 3, 199990);
         settle();
     }
     assert_int_equal(info(rd).misses, 199990);
-    assert_true(w.joined > 200);
+    assert_true(w.net.joined > 200);
 }
 
 /* What the route promises is only tried, beside datagrams that pass everywhere. */
 CASE(read__large_datagrams_once_a_probe_came_back)
 {
-    w.datagram_max = 1900;
+    w.net.datagram_max = 1900;
     int rd = open_at(50000, 0, 0);
     assert_reads_file(rd, 0, 0, 50000);
     settle();
     assert_reads_file(rd, 0, 0, 50000);
-    assert_int_equal(w.segment, 1900 - WIRE_HEADER_SIZE - WIRE_DATA_HEADER_SIZE);
+    assert_int_equal(w.net.segment, 1900 - WIRE_HEADER_SIZE - WIRE_DATA_HEADER_SIZE);
     assert_int_equal(info(rd).hits, 50000);
 }
 
 CASE(read__common_datagrams_where_probes_vanish)
 {
-    w.datagram_max = 1900;
-    w.path_mtu = 1472;
+    w.net.datagram_max = 1900;
+    w.net.path_mtu = 1472;
     int rd = open_at(50000, 0, 0);
     uint64_t begun = w.now;
     assert_reads_file(rd, 0, 0, 50000);
     settle();
     for (int i = 0; i < 10; i++) {
         assert_reads_file(rd, 0, 0, 50000);
-        assert_int_equal(w.segment, 1472 - WIRE_HEADER_SIZE - WIRE_DATA_HEADER_SIZE);
+        assert_int_equal(w.net.segment, 1472 - WIRE_HEADER_SIZE - WIRE_DATA_HEADER_SIZE);
     }
     assert_true(w.now - begun < NS_PER_S / 2); /* nothing waited for them */
 }
@@ -99,7 +100,7 @@ CASE(read__gone_costs_that_region_only)
 {
     uint8_t buf[10];
     int one = open_at(8192, 0, 0);
-    RegionAddress first = w.last;
+    RegionAddress first = w.cmd.last;
     int two = open_at(8192, 8192, 0);
     imd_data_drop(w.data, first.region);
     assert_int_equal(read_at(one, 0, buf, sizeof buf), -1);
@@ -116,7 +117,7 @@ CASE(read__dead_host_costs_all_its_regions_one_deadline)
     uint8_t buf[10];
     int one = open_at(8192, 0, 0), two = open_at(8192, 8192, 0);
     assert_reads_file(one, 0, 0, 8192);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     uint64_t begun = w.now;
     assert_int_equal(read_at(one, 0, buf, sizeof buf), -1);
     assert_int_equal(fail_error, ENOMEM);
@@ -127,10 +128,10 @@ CASE(read__dead_host_costs_all_its_regions_one_deadline)
     assert_int_equal(stats().hosts_lost, 1);
     /* The manager is asked for another host, for a while. */
     assert_true(open_at(8192, 65536, 0) >= 0);
-    assert_int_equal(w.avoided, 1);
+    assert_int_equal(w.heard.avoided, 1);
     w.now += 5 * NS_PER_S;
     assert_true(open_at(8192, 131072, 0) >= 0);
-    assert_int_equal(w.avoided, 0);
+    assert_int_equal(w.heard.avoided, 0);
 }
 
 /* All hosts that were lost of late, not just the last one: else the manager names one of two dead
@@ -140,18 +141,18 @@ CASE(read__dead_hosts_are_all_avoided)
     uint8_t buf[10];
     for (unsigned i = 0; i < 3; i++) {
         int rd = open_at(8192, (off_t)i * 8192, 0);
-        assert_int_equal(w.avoided, i);
-        w.imd_dead = true;
+        assert_int_equal(w.heard.avoided, i);
+        w.net.imd_dead = true;
         assert_int_equal(read_at(rd, 0, buf, sizeof buf), -1);
-        w.imd_dead = false;
+        w.net.imd_dead = false;
         imd_stop();
         imd_start(78 + i);
     }
     assert_true(open_at(8192, 65536, 0) >= 0);
-    assert_int_equal(w.avoided, 3);
+    assert_int_equal(w.heard.avoided, 3);
     w.now += 5 * NS_PER_S;
     assert_true(open_at(8192, 131072, 0) >= 0);
-    assert_int_equal(w.avoided, 0);
+    assert_int_equal(w.heard.avoided, 0);
 }
 
 /* Nobody tells of a smaller MTU on the way: smaller datagrams are tried before the host is given
@@ -167,14 +168,14 @@ CASE(read__a_host_lost_again_is_avoided_once)
         imd_stop();
         imd_start(epochs[i]);
         int rd = open_at(8192, (off_t)i * 8192, 0);
-        w.imd_dead = true;
+        w.net.imd_dead = true;
         assert_int_equal(read_at(rd, 0, buf, sizeof buf), -1);
-        w.imd_dead = false;
+        w.net.imd_dead = false;
     }
     imd_stop();
     imd_start(85);
     assert_true(open_at(8192, LOST * 8192, 0) >= 0);
-    assert_int_equal(w.avoided, OPEN_AVOID_MAX);
+    assert_int_equal(w.heard.avoided, OPEN_AVOID_MAX);
 }
 
 CASE(path__black_hole_costs_half_a_deadline)
@@ -183,7 +184,7 @@ CASE(path__black_hole_costs_half_a_deadline)
     int rd = open_at(200000, 0, 0);
     assert_reads_file(rd, 0, 0, 50000);
     settle();
-    w.path_mtu = 1300;
+    w.net.path_mtu = 1300;
     uint64_t begun = w.now;
     assert_reads_file(rd, 0, 0, 50000);
     assert_in_range(w.now - begun, NS_PER_S / 2, NS_PER_S);
@@ -201,7 +202,7 @@ CASE(path__black_hole_found_by_a_write)
 {
     static uint8_t data[100000];
     int rd = open_at(200000, 0, 0);
-    w.path_mtu = 1300;
+    w.net.path_mtu = 1300;
     memset(data, 4, sizeof data);
     assert_int_equal(write_at(rd, 50000, data, sizeof data), sizeof data);
     assert_true(info(rd).active);
@@ -290,7 +291,7 @@ CASE(read__fills_in_the_queue_are_bounded)
                 pump();
         }
     }
-    w.imd_dead = true; /* it takes none of them */
+    w.net.imd_dead = true; /* it takes none of them */
     for (int i = 0; i < READS; i++) {
         do_file(&reads[i]);
         while (reads[i].need != NEED_NOTHING)
@@ -301,7 +302,7 @@ CASE(read__fills_in_the_queue_are_bounded)
     assert_int_equal(s.fills_offered + s.fills_dropped, READS);
     assert_true(s.fills_offered * BYTES < 4 << 20);
     assert_true(s.fills_dropped > 0);
-    w.imd_dead = false;
+    w.net.imd_dead = false;
 }
 
 /* What waits for a region that is lost meanwhile is for nobody, and gives its place to others. */
@@ -319,13 +320,13 @@ CASE(read__fills_of_a_lost_region_leave_the_queue)
                 pump();
         }
     }
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     for (int i = 0; i < READS; i++)
         assert_int_equal(finish(&reads[i]), BYTES);
     assert_true(stats().fills_offered > READS / 2);
     run_until(w.now + 5 * NS_PER_S);
     assert_false(info(rd).active);
-    w.imd_dead = false;
+    w.net.imd_dead = false;
     int other = open_at(RUN, 0, 0);
     assert_reads_file(other, 0, 0, RUN);
     settle();

@@ -14,9 +14,9 @@ CASE(fills__rest_while_the_host_has_no_memory)
 {
     ImdSpace space = {.limit_bytes = 0};
     int rd = open_at(40960, 0, 0);
-    ImdRegion region = {.region = w.last.region,
+    ImdRegion region = {.region = w.cmd.last.region,
                         .opening = 1,
-                        .capability = w.last.capability,
+                        .capability = w.cmd.last.capability,
                         .len = 40960,
                         .extents = extents_new(&space, 0, 40960, 8192)};
     imd_data_drop(w.data, region.region);
@@ -50,7 +50,7 @@ CASE(fallback__goes_on_and_comes_back)
     int rd = open_at(40960, 0, DODO_FALLBACK);
     assert_reads_file(rd, 0, 0, 40960);
     settle();
-    imd_data_drop(w.data, w.last.region);
+    imd_data_drop(w.data, w.cmd.last.region);
     assert_reads_file(rd, 0, 0, 40960);
     assert_false(info(rd).active);
     memset(data, 9, sizeof data);
@@ -74,14 +74,14 @@ CASE(fallback__numbers_begin_again_with_new_memory)
     for (unsigned i = 0; i < 100; i++)
         assert_int_equal(write_at(rd, 100, data, sizeof data), sizeof data);
     assert_int_equal(info(rd).named.port, CONTROL_PORT); /* by which people know it */
-    imd_data_drop(w.data, w.last.region);
+    imd_data_drop(w.data, w.cmd.last.region);
     assert_reads_file(rd, 0, 0, 40960);
     run_until(w.now + 10 * NS_PER_S);
-    unsigned opens = w.opens;
+    unsigned opens = w.heard.opens;
     assert_int_equal(write_at(rd, 100, data, sizeof data), sizeof data);
     assert_true(info(rd).active);
     run_until(w.now + 10 * NS_PER_S);
-    assert_int_equal(w.opens, opens); /* it is not established again and again */
+    assert_int_equal(w.heard.opens, opens); /* it is not established again and again */
     assert_reads_file(rd, 0, 0, 40960);
 }
 
@@ -95,9 +95,9 @@ CASE(fallback__a_write_to_the_old_memory_counts_for_none_of_the_new)
     int rd = open_at(16384, 0, DODO_FALLBACK);
     call_write_start(&held_up, w.channels[1], rd, 0, data, sizeof data, w.now);
     call_file_taken(run_to_file(&held_up));
-    w.head = w.tail;
+    w.net.head = w.net.tail;
     w.asleep = 1;
-    imd_data_drop(w.data, w.last.region);
+    imd_data_drop(w.data, w.cmd.last.region);
     call_read_start(&reader, w.channels[2], rd, 8192, data, 1, w.now);
     assert_int_equal(done(&reader), 1);
     assert_false(info(rd).active);
@@ -111,7 +111,7 @@ CASE(fallback__a_write_to_the_old_memory_counts_for_none_of_the_new)
     call_write_start(&first, w.channels[1], rd, 0, data, sizeof data, w.now);
     do_file(run_to_file(&first));
     channel_run(1);
-    w.head = w.tail;
+    w.net.head = w.net.tail;
     w.asleep = 1;
     for (int i = 0; i < 64; i++) {
         call_write_start(&last, w.channels[2], rd, 8192, data, sizeof data, w.now);
@@ -131,18 +131,18 @@ CASE(fallback__a_write_to_the_old_memory_counts_for_none_of_the_new)
 CASE(fallback__established_again_is_not_released)
 {
     int rd = open_at(8192, 0, DODO_FALLBACK | DODO_RETAIN);
-    imd_data_drop(w.data, w.last.region);
+    imd_data_drop(w.data, w.cmd.last.region);
     assert_reads_file(rd, 0, 0, 8192);
     run_until(w.now + 10 * NS_PER_S);
     assert_true(info(rd).active);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.closes, 1);
-    assert_int_equal(w.releases, 0);
+    assert_int_equal(w.heard.closes, 1);
+    assert_int_equal(w.heard.releases, 0);
 }
 
 CASE(fallback__opens_without_memory)
 {
-    w.open_status = STATUS_NO_MEMORY;
+    w.cmd.open_status = STATUS_NO_MEMORY;
     int rd = open_at(40960, 0, DODO_FALLBACK);
     assert_true(rd >= 0);
     assert_reads_file(rd, 0, 0, 40960);
@@ -157,9 +157,9 @@ CASE(fallback__closes_whatever_became_of_its_memory)
         char byte;
         int expected = flags & DODO_FALLBACK ? 0 : -1;
         int rd = open_at(4096, 0, flags);
-        w.close_status = STATUS_GONE; /* the manager knows it first */
+        w.cmd.close_status = STATUS_GONE; /* the manager knows it first */
         assert_int_equal(close_rd(rd), expected);
-        w.close_status = STATUS_OK;
+        w.cmd.close_status = STATUS_OK;
 
         rd = open_at(4096, 4096, flags | DODO_RETAIN);
         int other = open_at(4096, 8192, 0);
@@ -168,9 +168,9 @@ CASE(fallback__closes_whatever_became_of_its_memory)
         call_close_start(&call, w.channels[2], rd, w.now);
         channel_step(w.channels[2], w.now);
         assert_true(file_needed(&call)); /* its stamp; meanwhile another call loses the host */
-        w.imd_dead = true;
+        w.net.imd_dead = true;
         assert_int_equal(read_at(other, 0, &byte, 1), -1);
-        w.imd_dead = false;
+        w.net.imd_dead = false;
         assert_int_equal(done(&call), expected);
         assert_int_equal(close_rd(other), -1);
     }
@@ -181,11 +181,11 @@ CASE(fallback__closes_whatever_became_of_its_memory)
 CASE(alive__only_with_something_to_keep)
 {
     run_until(w.now + 60 * NS_PER_S);
-    assert_int_equal(w.alives, 0);
+    assert_int_equal(w.heard.alives, 0);
     int rd = open_at(4096, 0, 0);
-    unsigned before = w.alives;
+    unsigned before = w.heard.alives;
     run_until(w.now + 20 * NS_PER_S);
-    assert_in_range(w.alives - before, 4, 6);
+    assert_in_range(w.heard.alives - before, 4, 6);
     assert_int_equal(close_rd(rd), 0);
 }
 
@@ -195,26 +195,26 @@ CASE(alive__lost_is_sent_again)
 {
     assert_true(open_at(40960, 0, 0) >= 0);
     run_until(w.now + 6 * NS_PER_S);
-    unsigned alives = w.alives;
+    unsigned alives = w.heard.alives;
     assert_true(alives > 0); /* its session is up */
     w.now = channel_deadline(w.channels[0]);
     channel_step(w.channels[0], w.now);
-    assert_int_equal(w.tail - w.head, 1);
-    w.head = w.tail;
+    assert_int_equal(w.net.tail - w.net.head, 1);
+    w.net.head = w.net.tail;
     assert_in_range(channel_deadline(w.channels[0]), w.now + 1, w.now + 50 * NS_PER_MS);
     w.now = channel_deadline(w.channels[0]);
     channel_step(w.channels[0], w.now);
     settle();
-    assert_int_equal(w.alives, alives + 1);
+    assert_int_equal(w.heard.alives, alives + 1);
 }
 
 /* A window of ids has 64: those of unanswered keep-alives are over, too. */
 CASE(alive__unanswered_ones_use_up_nothing)
 {
     int rd = open_at(4096, 0, 0);
-    w.manager_dead = true;
+    w.cmd.dead = true;
     run_until(w.now + 80 * 10 * NS_PER_S);
-    w.manager_dead = false;
+    w.cmd.dead = false;
     assert_int_equal(close_rd(rd), -1); /* nothing was heard of it yet */
     assert_true(open_at(4096, 0, 0) >= 0);
 }
@@ -223,18 +223,18 @@ CASE(alive__unanswered_ones_use_up_nothing)
  * claims it, though there is nothing else to keep. */
 CASE(alive__tells_of_memory_that_was_not_taken)
 {
-    w.open_status = STATUS_NO_MEMORY;
+    w.cmd.open_status = STATUS_NO_MEMORY;
     int rd = open_at(8192, 0, DODO_FALLBACK);
-    w.open_status = STATUS_OK;
-    w.manager_dead = true;
+    w.cmd.open_status = STATUS_OK;
+    w.cmd.dead = true;
     run_until(w.now + 5200 * NS_PER_MS); /* the background asks */
     assert_int_equal(close_rd(rd), 0);
-    unsigned opens = w.opens;
-    w.manager_dead = false;
+    unsigned opens = w.heard.opens;
+    w.cmd.dead = false;
     run_until(w.now + 3 * NS_PER_S);
-    assert_int_equal(w.opens, opens + 1);
+    assert_int_equal(w.heard.opens, opens + 1);
     run_until(w.now + 6 * NS_PER_S);
-    assert_in_range(w.alives, 1, 2);
+    assert_in_range(w.heard.alives, 1, 2);
 }
 
 /* The last region is lost: its host may still hold it, and the manager must hear that nobody claims
@@ -244,11 +244,11 @@ CASE(alive__once_more_after_the_last_region)
     uint8_t buf[4096];
     int rd = open_at(4096, 0, 0);
     run_until(w.now + 12 * NS_PER_S); /* what opening it had to say is said */
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_int_equal(read_at(rd, 0, buf, sizeof buf), -1);
-    unsigned before = w.alives;
+    unsigned before = w.heard.alives;
     run_until(w.now + 60 * NS_PER_S);
-    assert_int_equal(w.alives, before + 1);
+    assert_int_equal(w.heard.alives, before + 1);
     (void)close_rd(rd);
 }
 
@@ -258,13 +258,13 @@ CASE(claim__lists_what_is_held)
     for (int i = 0; i < 100; i++)
         rds[i] = open_at(4096, (uint64_t)i * 4096, 0);
     assert_int_equal(close_rd(rds[50]), 0);
-    w.want_list = true;
+    w.cmd.want_list = true;
     run_until(w.now + 6 * NS_PER_S);
-    assert_int_equal(w.claims, 3); /* 99 names, 48 a page */
-    assert_int_equal(w.claim.pages, 3);
-    assert_int_equal(w.claim.page, 2);
-    assert_int_equal(w.claim.count, 3);
-    assert_true(w.claim.before > 100);
+    assert_int_equal(w.heard.claims, 3); /* 99 names, 48 a page */
+    assert_int_equal(w.heard.claim.pages, 3);
+    assert_int_equal(w.heard.claim.page, 2);
+    assert_int_equal(w.heard.claim.count, 3);
+    assert_true(w.heard.claim.before > 100);
     for (int i = 0; i < 100; i++)
         if (i != 50)
             assert_int_equal(close_rd(rds[i]), 0);

@@ -20,8 +20,8 @@ static int open_filled(unsigned flags)
     assert_reads_file(rd, 0, 0, LEN);
     settle();
     assert_int_equal(info(rd).filled_bytes, LEN);
-    memcpy(original, w.file, sizeof original);
-    memset(w.file, 0xEE, sizeof w.file);
+    memcpy(original, w.disk.bytes, sizeof original);
+    memset(w.disk.bytes, 0xEE, sizeof w.disk.bytes);
     return rd;
 }
 
@@ -39,7 +39,7 @@ static void assert_reads_remote(int rd, off_t offset, size_t len)
 
 static void file_restore(void)
 {
-    memcpy(w.file, original, sizeof original);
+    memcpy(w.disk.bytes, original, sizeof original);
 }
 
 /* ---- reads of parts of blocks --------------------------------------------------------------- */
@@ -84,7 +84,7 @@ TEST_WITH(checks__of_a_write_are_made_before_its_answer, set_up_counted, tear_do
     assert_int_equal(sums_made, 5);
     assert_int_equal(finish(&call), sizeof data);
     assert_int_equal(sums_made, 5); /* once each */
-    memset(w.file, 0xEE, 5 * BLOCK);
+    memset(w.disk.bytes, 0xEE, 5 * BLOCK);
     memset(original, 0x42, 5 * BLOCK);
     assert_reads_remote(rd, 0, 5 * BLOCK);
     assert_int_equal(sums_made, 10); /* they are what the host must return */
@@ -99,16 +99,16 @@ CASE(checks__small_buffers_ask_for_each_block_once)
     struct iovec iov[COUNT];
     Call call;
     int rd = open_filled(0);
-    unsigned before = w.datagrams;
+    unsigned before = w.net.datagrams;
     assert_reads_remote(rd, 5000, SUM);
-    unsigned one = w.datagrams - before;
+    unsigned one = w.net.datagrams - before;
     for (unsigned i = 0; i < COUNT; i++)
         iov[i] = (struct iovec){buf + i * EACH, EACH};
-    before = w.datagrams;
+    before = w.net.datagrams;
     call_readv_start(&call, w.channels[1], rd, 5000, iov, COUNT, w.now);
     assert_int_equal(done(&call), SUM);
     assert_memory_equal(buf, original + 5000, SUM);
-    assert_in_range(w.datagrams - before, one / 2, one + 2);
+    assert_in_range(w.net.datagrams - before, one / 2, one + 2);
     file_restore();
 }
 
@@ -182,7 +182,7 @@ CASE(checks__a_flipped_bit_beside_the_bytes_that_are_read)
     assert_int_equal(stats().corrupt, 1);
     assert_reads_file(rd, 0, 0, LEN); /* from the file */
     run_until(w.now + 10 * NS_PER_S);
-    assert_int_equal(w.avoided, 1);
+    assert_int_equal(w.heard.avoided, 1);
     assert_true(info(rd).active);
     assert_reads_file(rd, 0, 0, LEN);
     assert_int_equal(stats().corrupt, 1);
@@ -195,11 +195,11 @@ CASE(checks__new_regions_avoid_the_host)
     memset(w.pool, 0xFF, sizeof w.pool);
     assert_reads_file(rd, 0, 0, LEN);
     assert_true(open_at(LEN, 0, 0) >= 0);
-    assert_int_equal(w.avoided, 1);
+    assert_int_equal(w.heard.avoided, 1);
     settle(); /* ... and the manager learns why */
-    assert_int_equal(w.reports, 1);
-    assert_true(w.report.epoch == w.epoch);
-    assert_int_equal(w.report.fault, HOST_FAULT_CORRUPT);
+    assert_int_equal(w.heard.reports, 1);
+    assert_true(w.heard.report.epoch == w.epoch);
+    assert_int_equal(w.heard.report.fault, HOST_FAULT_CORRUPT);
 }
 
 /* All request ids are in use: the report waits for one. */
@@ -209,19 +209,19 @@ CASE(checks__a_report_waits_for_a_request_id)
     FileGiven given = {.file = &the_file, .stamp = file_stamp_now()};
     int rd = open_filled(0);
     file_restore();
-    w.manager_dead = true;
+    w.cmd.dead = true;
     for (size_t i = 0; i < ARRAY_SIZE(opens); i++)
         call_open_start(&opens[i], w.channels[2], &given, BLOCK, i * BLOCK, 0, w.now);
     settle();
     memset(w.pool, 0xFF, sizeof w.pool);
     assert_reads_file(rd, 0, 0, LEN);
     settle();
-    w.manager_dead = false;
+    w.cmd.dead = false;
     for (size_t i = 0; i < ARRAY_SIZE(opens); i++)
         (void)finish(&opens[i]);
     run_until(w.now + 10 * NS_PER_S);
-    assert_int_equal(w.reports, 1);
-    assert_true(w.report.epoch == w.epoch);
+    assert_int_equal(w.heard.reports, 1);
+    assert_true(w.heard.report.epoch == w.epoch);
 }
 
 /* ---- writes --------------------------------------------------------------------------------- */
@@ -233,8 +233,8 @@ CASE(checks__what_was_written_is_checked)
     int rd = open_filled(0);
     file_restore();
     assert_int_equal(write_at(rd, 2 * BLOCK, data, sizeof data), sizeof data);
-    memcpy(original, w.file, sizeof original);
-    memset(w.file, 0xEE, sizeof w.file);
+    memcpy(original, w.disk.bytes, sizeof original);
+    memset(w.disk.bytes, 0xEE, sizeof w.disk.bytes);
     assert_reads_remote(rd, 0, 14 * BLOCK); /* block 14 was written in part */
     file_restore();
     w.pool[3 * BLOCK] ^= 1;
@@ -257,8 +257,8 @@ CASE(checks__a_partial_write_leaves_a_block_known)
     file_restore();
     for (size_t i = 0; i < ARRAY_SIZE(writes); i++)
         assert_int_equal(write_at(rd, writes[i].at, data, writes[i].len), writes[i].len);
-    memcpy(original, w.file, sizeof original);
-    memset(w.file, 0xEE, sizeof w.file);
+    memcpy(original, w.disk.bytes, sizeof original);
+    memset(w.disk.bytes, 0xEE, sizeof w.disk.bytes);
     assert_reads_remote(rd, 0, LEN);
     assert_int_equal(stats().corrupt, 0);
     assert_int_equal(close_rd(rd), 0);
@@ -269,15 +269,15 @@ CASE(checks__a_partial_write_makes_a_block_unknown)
 {
     int rd = open_filled(0);
     file_restore();
-    w.read_error = EIO;
+    w.disk.read_error = EIO;
     assert_int_equal(write_at(rd, 5 * BLOCK + 1, "abc", 3), 3);
-    w.read_error = 0;
+    w.disk.read_error = 0;
     uint64_t misses = info(rd).misses;
     assert_reads_file(rd, 0, 4 * BLOCK, 3 * BLOCK);
     assert_int_equal(info(rd).misses, misses + BLOCK);
     settle();
-    memcpy(original, w.file, sizeof original);
-    memset(w.file, 0xEE, sizeof w.file);
+    memcpy(original, w.disk.bytes, sizeof original);
+    memset(w.disk.bytes, 0xEE, sizeof w.disk.bytes);
     assert_reads_remote(rd, 4 * BLOCK, 3 * BLOCK);
     assert_int_equal(stats().corrupt, 0);
     assert_int_equal(close_rd(rd), 0);
@@ -288,9 +288,9 @@ CASE(checks__a_failed_write_makes_blocks_unknown)
     static uint8_t data[3 * BLOCK];
     int rd = open_filled(0);
     file_restore();
-    w.write_error = EIO;
+    w.disk.write_error = EIO;
     assert_int_equal(write_at(rd, 5 * BLOCK, data, sizeof data), -1);
-    w.write_error = 0;
+    w.disk.write_error = 0;
     assert_reads_file(rd, 0, 0, LEN);
     settle();
     assert_reads_file(rd, 0, 0, LEN);
@@ -308,7 +308,7 @@ static void overtake_a_read(int rd)
     Call *needs = run_to_file(&slow);
     assert_non_null(needs);
     assert_int_equal(needs->need, NEED_FILE_READ);
-    memcpy(needs->file_buf, w.file, BLOCK); /* it has read, and is held up */
+    memcpy(needs->file_buf, w.disk.bytes, BLOCK); /* it has read, and is held up */
     w.asleep = 2;
     memset(data, 0x77, sizeof data);
     assert_int_equal(write_at(rd, 0, data, sizeof data), sizeof data);
@@ -349,17 +349,18 @@ CASE(checks__an_answer_that_a_write_overtakes)
     channel_step(w.channels[2], w.now); /* the READ is on its way */
     memset(data, 0x77, sizeof data);
     for (int i = 0; i < 8; i++) /* the host answers; its answer stays on the wire */
-        if (w.head != w.tail && w.queue[w.head % QUEUE_MAX].to.host[0] != HOST_CLIENT + 2)
+        if (w.net.head != w.net.tail &&
+            w.net.queue[w.net.head % QUEUE_MAX].to.host[0] != HOST_CLIENT + 2)
             pump();
     w.asleep = 2;
     Datagram kept[8];
     unsigned count = 0;
-    for (unsigned n = w.tail - w.head; n > 0; n--) {
-        Datagram d = w.queue[w.head++ % QUEUE_MAX];
+    for (unsigned n = w.net.tail - w.net.head; n > 0; n--) {
+        Datagram d = w.net.queue[w.net.head++ % QUEUE_MAX];
         assert_true(count < ARRAY_SIZE(kept));
         kept[count++] = d;
     }
-    assert_int_equal(count, (BLOCK + w.segment - 1) / w.segment); /* the block's data */
+    assert_int_equal(count, (BLOCK + w.net.segment - 1) / w.net.segment); /* the block's data */
     assert_int_equal(write_at(rd, 0, data, sizeof data), sizeof data);
     for (unsigned i = 0; i < count; i++)
         deliver(&kept[i]);
@@ -400,7 +401,7 @@ static int set_up_losing(void **state)
 TEST_WITH(offer__of_a_region_that_is_lost_and_comes_back, set_up_losing, tear_down)
 {
     Call giver;
-    struct iovec one = {w.file, LEN};
+    struct iovec one = {w.disk.bytes, LEN};
     int rd = open_at(LEN, 0, DODO_FALLBACK);
     losing = rd;
     call_offerv_start(&giver, w.channels[1], rd, 0, &one, 1, w.now);
@@ -421,11 +422,11 @@ CASE(retained__what_was_known_is_known_again)
     int rd = open_filled(DODO_RETAIN | DODO_RDONLY);
     file_restore();
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 1);
-    w.reuse = true;
+    assert_int_equal(w.heard.releases, 1);
+    w.cmd.reuse = true;
     rd = open_at(LEN, 0, DODO_RETAIN | DODO_RDONLY);
     assert_true(info(rd).reused);
-    memset(w.file, 0xEE, sizeof w.file);
+    memset(w.disk.bytes, 0xEE, sizeof w.disk.bytes);
     assert_reads_remote(rd, 0, LEN);
     assert_int_equal(stats().corrupt, 0);
     w.pool[20 * BLOCK + 77] ^= 4;
@@ -451,7 +452,7 @@ CASE(retained__what_may_be_held)
     settle();
     assert_held(rd, 0, 0); /* that is not of an earlier run */
     assert_int_equal(close_rd(rd), 0);
-    w.reuse = true;
+    w.cmd.reuse = true;
     rd = open_at(LEN, 0, DODO_RETAIN | DODO_RDONLY);
     assert_true(info(rd).reused);
     assert_held(rd, 3, 23);
@@ -469,7 +470,7 @@ CASE(retained__what_is_known_in_another_form_does_not_count)
     memcpy(&head, w.record, sizeof head);
     head.version++;
     memcpy(w.record, &head, sizeof head);
-    w.reuse = true;
+    w.cmd.reuse = true;
     rd = open_at(LEN, 0, DODO_RETAIN | DODO_RDONLY);
     assert_false(info(rd).reused);
     assert_reads_file(rd, 0, 0, LEN);
@@ -481,10 +482,10 @@ CASE(retained__what_is_known_of_an_older_file_does_not_count)
     int rd = open_filled(DODO_RETAIN | DODO_RDONLY);
     file_restore();
     assert_int_equal(close_rd(rd), 0);
-    memset(w.file, 0xEE, LEN); /* the file changed, and another process retained that */
+    memset(w.disk.bytes, 0xEE, LEN); /* the file changed, and another process retained that */
     memset(w.pool, 0xEE, LEN);
-    w.stamp_moved = true;
-    w.reuse = true;
+    w.disk.stamp_moved = true;
+    w.cmd.reuse = true;
     rd = open_at(LEN, 0, DODO_RETAIN | DODO_RDONLY);
     assert_false(info(rd).reused);
     assert_reads_file(rd, 0, 0, LEN);

@@ -39,12 +39,12 @@ CASE(discard__whole_blocks_leave)
     int rd = open_full(0);
     assert_int_equal(discard(rd, 100, 3 * BLOCK), 0); /* blocks 1 and 2 */
     for (uint64_t b = 0; b < 5; b++)
-        assert_int_equal(imd_data_block_filled(w.data, w.last.region, b), b != 1 && b != 2);
+        assert_int_equal(imd_data_block_filled(w.data, w.cmd.last.region, b), b != 1 && b != 2);
     assert_int_equal(info(rd).filled_bytes, 72 * BLOCK);
     assert_int_equal(discard(rd, LAST + 1, LEN), 0); /* part of the last one */
-    assert_true(imd_data_block_filled(w.data, w.last.region, LAST / BLOCK));
+    assert_true(imd_data_block_filled(w.data, w.cmd.last.region, LAST / BLOCK));
     assert_int_equal(discard(rd, LAST, LEN - LAST), 0); /* to the region's end */
-    assert_false(imd_data_block_filled(w.data, w.last.region, LAST / BLOCK));
+    assert_false(imd_data_block_filled(w.data, w.cmd.last.region, LAST / BLOCK));
     assert_int_equal(remote_of(rd, BLOCK, 2 * BLOCK), 0);
     settle(); /* what was read is there again */
     assert_int_equal(remote_of(rd, BLOCK, 2 * BLOCK), 2 * BLOCK);
@@ -89,7 +89,7 @@ CASE(discard__a_fill_under_way_comes_too_late)
     assert_reads_file(rd, 0, 0, 2 * BLOCK); /* its fill waits for the background */
     assert_int_equal(discard(rd, 0, BLOCK), 0);
     settle();
-    assert_false(imd_data_block_filled(w.data, w.last.region, 0));
+    assert_false(imd_data_block_filled(w.data, w.cmd.last.region, 0));
     assert_int_equal(remote_of(rd, 0, BLOCK), 0);
 }
 
@@ -103,26 +103,26 @@ CASE(discard__a_write_to_the_part_goes_first)
     call_discard_start(&call, w.channels[2], rd, 0, 2 * BLOCK, w.now);
     run_until(w.now + 10 * NS_PER_MS);
     assert_int_equal(call.need, NEED_BLOCKED);
-    w.file[0] = 1;
-    memset(w.file + 1, 0, BLOCK - 1);
+    w.disk.bytes[0] = 1;
+    memset(w.disk.bytes + 1, 0, BLOCK - 1);
     call_file_done(&write, &(FileResult){.count = sizeof data}, w.now);
     assert_int_equal(finish(&write), sizeof data);
     assert_int_equal(done(&call), 0);
-    assert_false(imd_data_block_filled(w.data, w.last.region, 0));
+    assert_false(imd_data_block_filled(w.data, w.cmd.last.region, 0));
     assert_reads_file(rd, 0, 0, LEN);
 }
 
 CASE(discard__without_memory)
 {
     int rd = open_full(DODO_FALLBACK);
-    imd_data_drop(w.data, w.last.region);
+    imd_data_drop(w.data, w.cmd.last.region);
     assert_int_equal(discard(rd, 0, LEN), 0); /* the host has nothing of it any more */
     assert_false(info(rd).active);
     assert_int_equal(discard(rd, 0, LEN), 0);
     int other = open_at(LEN, 0, DODO_RDONLY);
     assert_true(other >= 0);
     assert_reads_file(other, 0, 0, LEN);
-    imd_data_drop(w.data, w.last.region);
+    imd_data_drop(w.data, w.cmd.last.region);
     assert_int_equal(discard(other, 0, LEN), 0);
     assert_int_equal(discard(other, 0, LEN), -1);
     assert_int_equal(fail_error, ENOMEM);

@@ -57,7 +57,7 @@ static void assert_reads_no_file(int rd)
 CASE(open__makes_two_copies_on_two_hosts)
 {
     int rd = opened(0);
-    assert_int_equal(w.opens, 2);
+    assert_int_equal(w.heard.opens, 2);
     assert_true(both(rd));
     assert_int_equal(copy(rd, 0).address.epoch, w.epoch);
     assert_int_equal(copy(rd, 1).address.epoch, SECOND_EPOCH);
@@ -66,8 +66,8 @@ CASE(open__makes_two_copies_on_two_hosts)
     assert_int_equal(client_region_next(w.client, -1), rd);
     assert_int_equal(client_region_next(w.client, rd), -1);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.closes, 2);
-    assert_int_equal(w.released, 1);
+    assert_int_equal(w.heard.closes, 2);
+    assert_int_equal(w.disk.released, 1);
     assert_int_equal(stats().regions, 0);
 }
 
@@ -80,9 +80,9 @@ CASE(open__of_one_host_makes_one_copy_and_tries_again_later)
     assert_int_equal(stats().refractions, 0);
     int other = open_at(8192, LEN, 0); /* nobody else has to wait for that */
     assert_true(other >= 0);
-    unsigned opens = w.opens;
+    unsigned opens = w.heard.opens;
     run_until(w.now + 60 * NS_PER_S); /* at 5, 10, 20, 40 seconds */
-    assert_in_range(w.opens - opens, 2, 6);
+    assert_in_range(w.heard.opens - opens, 2, 6);
     assert_int_equal(stats().refractions, 0);
     second_start(SECOND_EPOCH + 1);
     run_until(w.now + 60 * NS_PER_S);
@@ -109,7 +109,7 @@ CASE(open__stripes_have_two_copies_each)
 {
     int rd = opened(DODO_STRIPE);
     assert_int_equal(info(rd).stripes, 4);
-    assert_int_equal(w.opens, 8);
+    assert_int_equal(w.heard.opens, 8);
     for (unsigned i = 0; i < 4; i++) {
         assert_int_equal(copy(rd, i).len, copy(rd, 4 + i).len);
         assert_true(copy(rd, i).address.epoch != copy(rd, 4 + i).address.epoch);
@@ -117,7 +117,7 @@ CASE(open__stripes_have_two_copies_each)
     assert_reads_file(rd, 0, 0, LEN);
     settle();
     write_some(rd, 60000, 20000, 7);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_reads_no_file(rd);
     assert_int_equal(close_rd(rd), 0);
 }
@@ -126,8 +126,8 @@ CASE(close__retains_one_of_two)
 {
     int rd = filled(DODO_RETAIN);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.closes, 2);
-    assert_int_equal(w.releases, 1);
+    assert_int_equal(w.heard.closes, 2);
+    assert_int_equal(w.heard.releases, 1);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -137,7 +137,7 @@ CASE(read__fills_both_copies_from_one_look_at_the_file)
     int rd = opened(0);
     assert_reads_file(rd, 0, 0, LEN);
     settle();
-    assert_in_range(w.file_bytes, LEN, LEN + 4096);
+    assert_in_range(w.disk.bytes_read, LEN, LEN + 4096);
     assert_true(client_copies_even(w.client, rd));
     assert_int_equal(info(rd).filled_bytes, LEN);
 }
@@ -145,7 +145,7 @@ CASE(read__fills_both_copies_from_one_look_at_the_file)
 CASE(read__goes_on_at_the_other_copy_when_one_is_lost)
 {
     int rd = filled(0);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     uint64_t begun = w.now;
     assert_reads_no_file(rd);
     assert_in_range(w.now - begun, 0, 200 * NS_PER_MS); /* it does not wait for the deadline */
@@ -197,7 +197,7 @@ CASE(read__of_what_one_copy_has_lost_counts_once)
 CASE(read__asks_the_copy_that_answers_sooner)
 {
     int rd = filled(0);
-    w.trickle_ns = 5 * NS_PER_MS; /* the first one is slow now */
+    w.net.trickle_ns = 5 * NS_PER_MS; /* the first one is slow now */
     uint8_t byte[100];
     unsigned before = w.second.reads;
     for (unsigned i = 0; i < 64; i++)
@@ -220,7 +220,7 @@ CASE(read__several_at_once_ask_both_copies)
                             w.now);
         for (unsigned i = 0; i < READS; i++) {
             assert_int_equal(finish(&calls[i]), sizeof *data);
-            assert_memory_equal(data[i], w.file + i * 5000, sizeof *data);
+            assert_memory_equal(data[i], w.disk.bytes + i * 5000, sizeof *data);
         }
         assert_in_range(w.second.reads - before, READS / 4, READS * 3 / 4);
     }
@@ -264,7 +264,7 @@ CASE(read__both_lost_is_no_memory)
 {
     uint8_t byte;
     int rd = filled(0);
-    w.imd_dead = w.second.dead = true;
+    w.net.imd_dead = w.second.dead = true;
     assert_int_equal(read_at(rd, 0, &byte, 1), -1);
     assert_int_equal(fail_error, ENOMEM);
     assert_int_equal(stats().active, 0);
@@ -274,7 +274,7 @@ CASE(read__both_lost_is_no_memory)
 CASE(read__both_lost_with_fallback_is_the_file)
 {
     int rd = filled(DODO_FALLBACK);
-    w.imd_dead = w.second.dead = true;
+    w.net.imd_dead = w.second.dead = true;
     assert_reads_file(rd, 0, 0, LEN);
     second_start(SECOND_EPOCH + 1);
     run_until(w.now + 20 * NS_PER_S);
@@ -290,7 +290,7 @@ CASE(write__goes_to_both_copies)
     write_some(rd, 100, 50000, 1);
     write_some(rd, 123456, 3, 2);
     assert_true(both(rd));
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_reads_no_file(rd);
     second_start(SECOND_EPOCH + 1); /* nothing is left of it */
 }
@@ -302,7 +302,7 @@ TEST_WITH(write__of_parts_of_blocks_is_checked_in_both, set_up_checked, tear_dow
     write_some(rd, 100, 50000, 1);
     write_some(rd, 123456, 3, 2);
     assert_reads_no_file(rd);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     write_some(rd, 7, 1, 3);
     assert_false(copy(rd, 0).active);
     assert_reads_no_file(rd);
@@ -315,12 +315,12 @@ CASE(write__starts_both_halves_together)
     static uint8_t data[5000];
     Call call;
     write_some(rd, 0, 10, 1); /* the thread knows both hosts now */
-    unsigned to_first = 0, to_second = 0, head = w.tail;
+    unsigned to_first = 0, to_second = 0, head = w.net.tail;
     call_write_start(&call, w.channels[1], rd, 0, data, sizeof data, w.now);
     channel_step(w.channels[1], w.now);
-    for (unsigned i = head; i < w.tail; i++) {
-        to_first += w.queue[i % QUEUE_MAX].to.host[0] == HOST_IMD;
-        to_second += w.queue[i % QUEUE_MAX].to.host[0] == HOST_SECOND;
+    for (unsigned i = head; i < w.net.tail; i++) {
+        to_first += w.net.queue[i % QUEUE_MAX].to.host[0] == HOST_IMD;
+        to_second += w.net.queue[i % QUEUE_MAX].to.host[0] == HOST_SECOND;
     }
     assert_int_equal(to_first, to_second);
     assert_true(to_first > 0);
@@ -339,7 +339,7 @@ CASE(write__a_copy_that_misses_it_is_dropped_before_it_returns)
     assert_false(copy(rd, 1).active);
     w.second.dead = false;
     assert_reads_no_file(rd);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     write_some(rd, 0, 5000, 4);
     assert_false(copy(rd, 0).active);
     assert_int_equal(stats().poisoned, 2);
@@ -349,16 +349,16 @@ CASE(write__that_the_file_refuses_unfills_both_copies)
 {
     int rd = filled(0);
     uint8_t data[8192] = {1};
-    w.write_error = EIO;
+    w.disk.write_error = EIO;
     assert_int_equal(write_at(rd, 4096, data, sizeof data), -1);
     assert_int_equal(fail_error, EIO);
-    w.write_error = 0;
+    w.disk.write_error = 0;
     assert_true(both(rd));
     assert_int_equal(stats().voided, 2);
     assert_int_equal(info(rd).filled_bytes, 47 * 4096); /* of 49 blocks */
     assert_reads_file(rd, 0, 0, LEN);
     settle();
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_reads_no_file(rd);
 }
 
@@ -368,12 +368,12 @@ CASE(write__that_the_file_refuses_waits_for_a_silent_copy)
     uint8_t data[8192] = {1};
     int rd = filled(0);
     w.second.dead = true;
-    w.write_error = EIO;
+    w.disk.write_error = EIO;
     assert_int_equal(write_at(rd, 4096, data, sizeof data), -1);
     assert_int_equal(fail_error, EIO);
     assert_true(copy(rd, 0).active);
     assert_false(copy(rd, 1).active);
-    w.write_error = 0;
+    w.disk.write_error = 0;
     assert_reads_file(rd, 0, 0, LEN);
 }
 
@@ -394,7 +394,7 @@ CASE(write__many_at_once_get_on)
     assert_true(both(rd));
     assert_reads_file(rd, 0, 0, LEN);
     settle();
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_reads_file(rd, 0, 0, LEN);
 }
 
@@ -407,13 +407,13 @@ CASE(heal__a_new_copy_is_made_of_the_other_one)
     write_some(rd, 5000, 5000, 9);
     assert_false(copy(rd, 1).active);
     second_start(SECOND_EPOCH + 1);
-    uint64_t before = w.file_bytes;
+    uint64_t before = w.disk.bytes_read;
     run_until(w.now + 20 * NS_PER_S);
     assert_true(both(rd));
     assert_true(client_copies_even(w.client, rd));
-    assert_int_equal(w.file_bytes, before);
+    assert_int_equal(w.disk.bytes_read, before);
     assert_true(stats().heals > 0);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_reads_no_file(rd);
 }
 
@@ -455,20 +455,20 @@ TEST_WITH(heal__copies_only_what_is_proven, set_up_checked, tear_down)
     run_until(w.now + 20 * NS_PER_S);
     assert_int_equal(stats().corrupt, 1);
     assert_reads_file(rd, 0, 0, LEN);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_reads_file(rd, 0, 0, LEN);
 }
 
 CASE(heal__what_the_program_gives_goes_to_both)
 {
     int rd = opened(0);
-    struct iovec iov = {w.file, LEN};
+    struct iovec iov = {w.disk.bytes, LEN};
     Call call;
     call_offerv_start(&call, w.channels[1], rd, 0, &iov, 1, w.now);
     assert_int_equal(done(&call), LEN);
     run_until(w.now + NS_PER_S);
     assert_true(client_copies_even(w.client, rd));
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_reads_no_file(rd);
 }
 
@@ -485,7 +485,7 @@ CASE(heal__comes_back_to_what_was_written_meanwhile)
     }
     run_until(w.now + 20 * NS_PER_S);
     assert_true(client_copies_even(w.client, rd));
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_reads_no_file(rd);
 }
 
@@ -523,11 +523,11 @@ CASE(heal__of_a_copy_whose_host_had_no_memory)
     }
     assert_int_equal(copy(rd, 0).filled_bytes, 0);
     space.limit_bytes = 2 * LEN;
-    uint64_t before = w.file_bytes;
+    uint64_t before = w.disk.bytes_read;
     run_until(w.now + 30 * NS_PER_S);
     assert_true(client_copies_even(w.client, rd));
     assert_int_equal(copy(rd, 0).filled_bytes, 20 * 4096);
-    assert_int_equal(w.file_bytes, before);
+    assert_int_equal(w.disk.bytes_read, before);
     first_ends(&region);
 }
 
@@ -561,7 +561,7 @@ static void discard(int rd, off_t offset, size_t len)
 CASE(discard__of_both_copies)
 {
     int rd = filled(0);
-    uint64_t before = w.file_bytes;
+    uint64_t before = w.disk.bytes_read;
     discard(rd, 0, LEN);
     assert_int_equal(copy(rd, 0).filled_bytes, 0);
     assert_int_equal(copy(rd, 1).filled_bytes, 0);
@@ -569,15 +569,15 @@ CASE(discard__of_both_copies)
     assert_int_equal(copy(rd, 0).filled_bytes, 0);
     assert_int_equal(copy(rd, 1).filled_bytes, 0);
     assert_true(both(rd));
-    assert_int_equal(w.file_bytes, before);
+    assert_int_equal(w.disk.bytes_read, before);
     assert_reads_file(rd, 0, 0, LEN);
-    assert_int_equal(w.file_bytes, before + LEN);
+    assert_int_equal(w.disk.bytes_read, before + LEN);
 }
 
 CASE(discard__of_the_copy_that_is_left)
 {
     int rd = filled(0);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     write_some(rd, 5000, 5000, 9);
     assert_false(copy(rd, 0).active);
     discard(rd, 0, LEN);

@@ -31,8 +31,8 @@ static int filled(unsigned flags)
 
 static void drain(uint64_t epoch)
 {
-    w.drained[0] = epoch;
-    w.drained_count = 1;
+    w.cmd.drained[0] = epoch;
+    w.cmd.drained_count = 1;
 }
 
 static void pass_ms(uint64_t ms)
@@ -66,23 +66,23 @@ CASE(move__a_region_leaves_with_all_that_it_has)
 {
     int rd = filled(0);
     drain(w.epoch);
-    uint64_t before = w.file_bytes;
+    uint64_t before = w.disk.bytes_read;
     pass(A_WHILE_S);
     assert_is_on(rd, SECOND_EPOCH);
     assert_int_equal(info(rd).filled_bytes, LEN);
-    assert_int_equal(w.file_bytes, before);
-    assert_int_equal(w.closes, 1);
-    assert_int_equal(w.closed.epoch, w.epoch);
+    assert_int_equal(w.disk.bytes_read, before);
+    assert_int_equal(w.heard.closes, 1);
+    assert_int_equal(w.heard.closed.epoch, w.epoch);
     assert_int_equal(stats().moves, 1);
     assert_int_equal(stats().regions_lost, 0);
-    assert_int_equal(w.moves.left_bytes, 0);
-    assert_int_equal(w.moves.copied_bytes, LEN);
-    w.imd_dead = true;
+    assert_int_equal(w.heard.moves.left_bytes, 0);
+    assert_int_equal(w.heard.moves.copied_bytes, LEN);
+    w.net.imd_dead = true;
     assert_reads_no_file(rd);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.closes, 2);
+    assert_int_equal(w.heard.closes, 2);
     assert_int_equal(stats().regions, 0);
-    assert_int_equal(w.released, 1);
+    assert_int_equal(w.disk.released, 1);
 }
 
 CASE(move__of_nothing)
@@ -109,7 +109,7 @@ CASE(move__of_many_regions)
     pass(A_WHILE_S);
     for (unsigned i = 0; i < REGIONS; i++)
         assert_is_on(rd[i], SECOND_EPOCH);
-    assert_int_equal(w.closes, REGIONS);
+    assert_int_equal(w.heard.closes, REGIONS);
     assert_int_equal(stats().moves, REGIONS);
     for (unsigned i = 0; i < REGIONS; i++)
         assert_int_equal(close_rd(rd[i]), 0);
@@ -123,11 +123,11 @@ CASE(move__of_stripes)
     pass(A_WHILE_S);
     assert_int_equal(info(rd).stripes, STRIPES);
     assert_is_on(rd, SECOND_EPOCH);
-    assert_int_equal(w.closes, STRIPES);
-    w.imd_dead = true;
+    assert_int_equal(w.heard.closes, STRIPES);
+    w.net.imd_dead = true;
     assert_reads_no_file(rd);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.closes, 2 * STRIPES);
+    assert_int_equal(w.heard.closes, 2 * STRIPES);
     assert_int_equal(stats().regions, 0);
 }
 
@@ -158,7 +158,7 @@ CASE(move__of_one_of_two_copies)
     pass(A_WHILE_S);
     assert_is_on(rd, SECOND_EPOCH);
     assert_reads_no_file(rd);
-    w.drained_count = 0;
+    w.cmd.drained_count = 0;
     pass(A_WHILE_S);
     assert_int_equal(info(rd).copies, 2);
     assert_true(client_copies_even(w.client, rd));
@@ -185,12 +185,12 @@ CASE(move__is_not_held_up_by_copies_without_a_place)
 CASE(move__of_both_copies_without_another_place)
 {
     int rd = filled(DODO_MIRROR);
-    w.drained[0] = w.epoch;
-    w.drained[1] = SECOND_EPOCH;
-    w.drained_count = 2;
+    w.cmd.drained[0] = w.epoch;
+    w.cmd.drained[1] = SECOND_EPOCH;
+    w.cmd.drained_count = 2;
     pass(10 * A_WHILE_S);
     assert_int_equal(info(rd).copies, 1);
-    assert_true(w.moves.refused > 0);
+    assert_true(w.heard.moves.refused > 0);
     assert_reads_no_file(rd);
 }
 
@@ -203,8 +203,8 @@ CASE(move__asks_at_once_when_the_hosts_are_others)
     pass(10 * A_WHILE_S); /* it asks once a minute by now */
     assert_is_on(rd, w.epoch);
     second_start(SECOND_EPOCH + 1);
-    w.drained[1] = 777;
-    w.drained_count = 2;
+    w.cmd.drained[1] = 777;
+    w.cmd.drained_count = 2;
     pass(12);
     assert_is_on(rd, SECOND_EPOCH + 1);
 }
@@ -222,8 +222,8 @@ CASE(move__counts_what_it_copies_itself)
     drain(w.epoch);
     pass(A_WHILE_S);
     assert_is_on(rd, SECOND_EPOCH + 1);
-    assert_true(w.moves_asked > 0);
-    assert_int_equal(w.moves.copied_bytes, 0);
+    assert_true(w.heard.moves_asked > 0);
+    assert_int_equal(w.heard.moves.copied_bytes, 0);
 }
 
 /* ---- under way ------------------------------------------------------------------------------ */
@@ -232,7 +232,7 @@ CASE(move__counts_what_it_copies_itself)
 static int on_its_way(unsigned flags)
 {
     int rd = filled(flags);
-    w.move_rate = 20000; /* half a minute; the first piece is copied at once */
+    w.cmd.move_rate = 20000; /* half a minute; the first piece is copied at once */
     drain(w.epoch);
     for (unsigned i = 0; i < 100 && stats().heals == 0; i++)
         pass_ms(100);
@@ -250,7 +250,7 @@ CASE(move__takes_what_is_written_meanwhile)
     }
     pass(A_WHILE_S);
     assert_is_on(rd, SECOND_EPOCH);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_reads_no_file(rd);
 }
 
@@ -281,7 +281,7 @@ CASE(move__keeps_to_the_rate)
         assert_reads_file(rd[i], i * 100000ull, 0, 100000);
     }
     settle();
-    w.move_rate = 20000;
+    w.cmd.move_rate = 20000;
     drain(w.epoch);
     uint64_t begun = w.now;
     for (unsigned i = 0; i < 100 && stats().moves < 5; i++)
@@ -294,11 +294,11 @@ CASE(move__keeps_to_the_rate)
 CASE(move__the_rate_is_raised_on_its_way)
 {
     int rd = filled(0);
-    w.move_rate = 10; /* some hours */
+    w.cmd.move_rate = 10; /* some hours */
     drain(w.epoch);
     pass(A_WHILE_S);
     assert_int_equal(info(rd).copies, 2);
-    w.move_rate = 100000;
+    w.cmd.move_rate = 100000;
     pass(A_WHILE_S);
     assert_is_on(rd, SECOND_EPOCH);
     assert_reads_no_file(rd);
@@ -307,18 +307,18 @@ CASE(move__the_rate_is_raised_on_its_way)
 CASE(move__a_rate_after_none)
 {
     int rd = filled(0);
-    w.move_rate = 10;
+    w.cmd.move_rate = 10;
     drain(w.epoch);
     pass(A_WHILE_S);
     assert_int_equal(info(rd).copies, 2);
-    w.drained_count = 0;
+    w.cmd.drained_count = 0;
     pass(10 * A_WHILE_S);
     assert_int_equal(info(rd).copies, 1);
-    w.move_rate = 0;
+    w.cmd.move_rate = 0;
     drain(SECOND_EPOCH);
     pass(A_WHILE_S);
     drain(w.epoch);
-    w.move_rate = 100000;
+    w.cmd.move_rate = 100000;
     pass(A_WHILE_S);
     assert_is_on(rd, SECOND_EPOCH);
 }
@@ -328,7 +328,7 @@ CASE(move__the_rate_is_lowered_on_its_way)
 {
     int rd = on_its_way(0);
     uint64_t heals = stats().heals;
-    w.move_rate = 10;
+    w.cmd.move_rate = 10;
     pass(10 * A_WHILE_S);
     assert_in_range(stats().heals, heals, heals + 1);
     assert_int_equal(info(rd).copies, 2);
@@ -338,7 +338,7 @@ CASE(move__the_rate_is_lowered_on_its_way)
 static uint64_t pieces_beside(size_t bytes)
 {
     int rd = filled(0);
-    w.move_rate = 20000;
+    w.cmd.move_rate = 20000;
     drain(w.epoch);
     for (unsigned i = 0; i < 5000 && stats().moves == 0; i++) {
         if (bytes > 0)
@@ -368,7 +368,7 @@ CASE(move__in_long_pieces_beside_no_calls)
 CASE(move__the_old_host_dies_on_the_way)
 {
     int rd = on_its_way(DODO_FALLBACK);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     pass(A_WHILE_S);
     assert_is_on(rd, SECOND_EPOCH);
     assert_reads_file(rd, 0, 0, LEN);
@@ -380,7 +380,7 @@ CASE(move__the_new_host_dies_on_the_way)
 {
     int rd = filled(0);
     drain(w.epoch);
-    w.move_rate = 1000;
+    w.cmd.move_rate = 1000;
     for (unsigned i = 0; i < 100 && info(rd).copies < 2; i++)
         pass_ms(100);
     w.second.dead = true;
@@ -388,7 +388,7 @@ CASE(move__the_new_host_dies_on_the_way)
     assert_is_on(rd, w.epoch);
     assert_reads_no_file(rd);
     second_start(SECOND_EPOCH + 1);
-    w.move_rate = 0;
+    w.cmd.move_rate = 0;
     pass(10 * A_WHILE_S);
     assert_is_on(rd, SECOND_EPOCH + 1);
     assert_reads_no_file(rd);
@@ -397,9 +397,9 @@ CASE(move__the_new_host_dies_on_the_way)
 CASE(move__a_close_on_the_way_frees_both)
 {
     int rd = on_its_way(0);
-    unsigned closes = w.closes;
+    unsigned closes = w.heard.closes;
     assert_int_equal(close_rd(rd), 0);
-    assert_in_range(w.closes - closes, 1, 2);
+    assert_in_range(w.heard.closes - closes, 1, 2);
     pass(A_WHILE_S);
     assert_int_equal(stats().regions, 0);
     assert_int_equal(stats().active, 0);
@@ -413,13 +413,13 @@ CASE(move__nowhere_to_go)
     drain(w.epoch);
     pass(10 * A_WHILE_S);
     assert_is_on(rd, w.epoch);
-    assert_true(w.moves.refused > 0);
-    assert_int_equal(w.moves.left_bytes, BLOCKS * 4096);
+    assert_true(w.heard.moves.refused > 0);
+    assert_int_equal(w.heard.moves.left_bytes, BLOCKS * 4096);
     assert_reads_no_file(rd);
     second_start(SECOND_EPOCH + 1);
     pass(10 * A_WHILE_S);
     assert_is_on(rd, SECOND_EPOCH + 1);
-    assert_int_equal(w.moves.refused, 0);
+    assert_int_equal(w.heard.moves.refused, 0);
 }
 
 /* What finds no room keeps nothing from moving that does. */
@@ -431,13 +431,13 @@ CASE(move__of_what_there_is_room_for)
         large[i] = open_at(100000, 8192 + i * 100000ull, 0);
     close_rd(small);
     small = open_at(8192, 0, 0); /* behind them in the table, or before */
-    w.second_room = 50000;
+    w.cmd.second_room = 50000;
     drain(w.epoch);
     pass(12 * A_WHILE_S);
     assert_is_on(small, SECOND_EPOCH);
     for (unsigned i = 0; i < LARGE; i++)
         assert_is_on(large[i], w.epoch);
-    assert_true(w.moves.refused > 0);
+    assert_true(w.heard.moves.refused > 0);
 }
 
 /* No descriptor is left for all of the other copies: it stays as it is. */
@@ -458,13 +458,13 @@ CASE(move__without_a_place_for_the_other_copies)
 CASE(move__is_undone_when_the_host_is_wanted_again)
 {
     int rd = filled(0);
-    w.move_rate = 1000;
+    w.cmd.move_rate = 1000;
     drain(w.epoch);
     for (unsigned i = 0; i < 100 && info(rd).copies < 2; i++)
         pass_ms(100);
     assert_int_equal(info(rd).copies, 2);
     assert_in_range(info(rd).mirrored_bytes, 1, LEN - 1);
-    w.drained_count = 0;
+    w.cmd.drained_count = 0;
     pass(2 * A_WHILE_S);
     assert_is_on(rd, w.epoch);
     assert_reads_no_file(rd);
@@ -479,7 +479,7 @@ CASE(move__an_older_manager_is_not_asked)
 {
     int rd = filled(0);
     pass(A_WHILE_S);
-    assert_int_equal(w.moves_asked, 0);
+    assert_int_equal(w.heard.moves_asked, 0);
     assert_is_on(rd, w.epoch);
 }
 
@@ -491,10 +491,10 @@ CHECKED(move__what_may_be_retained_may_be_so_there)
     drain(w.epoch);
     pass(A_WHILE_S);
     assert_is_on(rd, SECOND_EPOCH);
-    assert_int_equal(w.open.flags, REGION_RDONLY | REGION_RETAIN | REGION_FRESH);
+    assert_int_equal(w.heard.open.flags, REGION_RDONLY | REGION_RETAIN | REGION_FRESH);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 1);
-    assert_int_equal(w.closed.epoch, SECOND_EPOCH);
+    assert_int_equal(w.heard.releases, 1);
+    assert_int_equal(w.heard.closed.epoch, SECOND_EPOCH);
 }
 
 CHECKED(move__what_was_written_is_not_retained_there)
@@ -505,7 +505,7 @@ CHECKED(move__what_was_written_is_not_retained_there)
     pass(A_WHILE_S);
     assert_is_on(rd, SECOND_EPOCH);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 0);
+    assert_int_equal(w.heard.releases, 0);
 }
 
 /* What an earlier opening left there was not read in this one yet. */
@@ -513,10 +513,10 @@ CHECKED(move__takes_what_was_found_there)
 {
     int rd = filled(DODO_RETAIN | DODO_RDONLY);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 1);
-    w.reuse = true;
+    assert_int_equal(w.heard.releases, 1);
+    w.cmd.reuse = true;
     rd = open_at(LEN, 0, DODO_RETAIN | DODO_RDONLY);
-    w.reuse = false;
+    w.cmd.reuse = false;
     assert_true(info(rd).reused);
     assert_int_equal(info(rd).filled_bytes, 0);
     drain(w.epoch);
@@ -540,30 +540,30 @@ static void keep_one(void)
 {
     int rd = filled(DODO_RETAIN | DODO_RDONLY);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 1);
+    assert_int_equal(w.heard.releases, 1);
 }
 
 CHECKED(take__what_is_kept_leaves_and_is_kept_again)
 {
     keep_one();
     drain(w.epoch);
-    uint64_t before = w.file_bytes;
-    int rd = take(w.epoch, w.last.region);
+    uint64_t before = w.disk.bytes_read;
+    int rd = take(w.epoch, w.cmd.last.region);
     assert_true(rd >= 0);
-    assert_int_equal(w.take.region, w.last.region);
+    assert_int_equal(w.heard.take.region, w.cmd.last.region);
     pass(A_WHILE_S);
     assert_is_on(rd, SECOND_EPOCH);
     assert_int_equal(info(rd).filled_bytes, LEN);
-    assert_int_equal(w.file_bytes, before);
-    assert_int_equal(w.closed.epoch, w.epoch);
-    assert_int_equal(w.releases, 1); /* not of that one */
-    unsigned syncs = w.syncs, released = w.released;
+    assert_int_equal(w.disk.bytes_read, before);
+    assert_int_equal(w.heard.closed.epoch, w.epoch);
+    assert_int_equal(w.heard.releases, 1); /* not of that one */
+    unsigned syncs = w.disk.syncs, released = w.disk.released;
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 2);
-    assert_int_equal(w.closed.epoch, SECOND_EPOCH);
-    assert_int_equal(w.close_stamp.mtime_ns, 2);
-    assert_int_equal(w.syncs, syncs); /* there is no file */
-    assert_int_equal(w.released, released);
+    assert_int_equal(w.heard.releases, 2);
+    assert_int_equal(w.heard.closed.epoch, SECOND_EPOCH);
+    assert_int_equal(w.heard.close_stamp.mtime_ns, 2);
+    assert_int_equal(w.disk.syncs, syncs); /* there is no file */
+    assert_int_equal(w.disk.released, released);
     assert_int_equal(stats().regions, 0);
 }
 
@@ -578,7 +578,7 @@ CHECKED(take__what_is_not_there_does_not_count)
     uint64_t bytes = info(rd).filled_bytes;
     assert_int_equal(close_rd(rd), 0);
     drain(w.epoch);
-    rd = take(w.epoch, w.last.region);
+    rd = take(w.epoch, w.cmd.last.region);
     pass(A_WHILE_S);
     assert_is_on(rd, SECOND_EPOCH);
     assert_int_equal(info(rd).filled_bytes, bytes);
@@ -593,9 +593,9 @@ CHECKED(take__of_little_takes_little_time)
         assert_reads_file(rd, 0, i * 4096, 4096);
     settle();
     assert_int_equal(close_rd(rd), 0);
-    w.move_rate = 4096;
+    w.cmd.move_rate = 4096;
     drain(w.epoch);
-    rd = take(w.epoch, w.last.region);
+    rd = take(w.epoch, w.cmd.last.region);
     uint64_t begun = w.now;
     while (info(rd).copies == 2 && w.now < begun + 200 * NS_PER_S)
         pass(1);
@@ -608,32 +608,32 @@ CHECKED(take__of_little_takes_little_time)
 CHECKED(take__a_close_on_the_way_keeps_the_old_one)
 {
     keep_one();
-    w.move_rate = 1000;
+    w.cmd.move_rate = 1000;
     drain(w.epoch);
-    int rd = take(w.epoch, w.last.region);
+    int rd = take(w.epoch, w.cmd.last.region);
     pass(A_WHILE_S);
     assert_int_equal(info(rd).copies, 2);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 2);
+    assert_int_equal(w.heard.releases, 2);
     assert_int_equal(stats().regions, 0);
 }
 
 CHECKED(take__the_new_host_dies_on_the_way)
 {
     keep_one();
-    w.move_rate = 1000;
+    w.cmd.move_rate = 1000;
     drain(w.epoch);
-    int rd = take(w.epoch, w.last.region);
+    int rd = take(w.epoch, w.cmd.last.region);
     pass(A_WHILE_S);
     w.second.dead = true;
     pass(A_WHILE_S);
     assert_is_on(rd, w.epoch); /* nobody can open another one for it */
-    unsigned opens = w.opens;
+    unsigned opens = w.heard.opens;
     pass(10 * A_WHILE_S);
-    assert_int_equal(w.opens, opens);
+    assert_int_equal(w.heard.opens, opens);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 2);
-    assert_int_equal(w.closed.epoch, w.epoch);
+    assert_int_equal(w.heard.releases, 2);
+    assert_int_equal(w.heard.closed.epoch, w.epoch);
 }
 
 CHECKED(take__is_refused)
@@ -647,8 +647,8 @@ CHECKED(take__is_refused)
                  {STATUS_BUSY, EINVAL}};
     keep_one();
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
-        w.take_status = cases[i].status;
-        assert_int_equal(take(w.epoch, w.last.region), -1);
+        w.cmd.take_status = cases[i].status;
+        assert_int_equal(take(w.epoch, w.cmd.last.region), -1);
         assert_int_equal(fail_error, cases[i].error);
         assert_int_equal(stats().regions, 0);
     }
@@ -658,7 +658,7 @@ CHECKED(take__without_descriptors)
 {
     w.client->config.regions_max = 1;
     keep_one();
-    const RegionAddress kept = w.last;
+    const RegionAddress kept = w.cmd.last;
     assert_int_equal(take(kept.epoch, kept.region), -1); /* there is one, for one copy */
     assert_int_equal(fail_error, ENOMEM);
     assert_int_equal(stats().regions, 0);

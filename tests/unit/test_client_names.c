@@ -89,23 +89,23 @@ CASE(managers__one_that_stands_by_gives_way_at_once)
     const uint64_t began = w.now;
     assert_true(open_at(4096, 0, 0) >= 0);
     assert_true(w.now - began < 10 * NS_PER_MS);
-    assert_int_equal(w.standbys, 0); /* it was not asked anything */
+    assert_int_equal(w.cmd.standbys, 0); /* it was not asked anything */
 }
 
 CASE(managers__one_that_answers_that_it_stands_by_gives_way_at_once)
 {
     two_managers(MANAGER_UNLEASED);
-    w.other_refuses = true;
+    w.cmd.other_refuses = true;
     const uint64_t began = w.now;
     assert_true(open_at(4096, 0, 0) >= 0);
     assert_true(w.now - began < 10 * NS_PER_MS);
-    assert_int_equal(w.standbys, 1);
+    assert_int_equal(w.cmd.standbys, 1);
 }
 
 static void open_begin(Call *call, uint64_t offset)
 {
     const FileGiven given = {
-        .file = &the_file, .lease = w.lease, .stamp = file_stamp_now(), .retainable = true};
+        .file = &the_file, .lease = w.disk.lease, .stamp = file_stamp_now(), .retainable = true};
     call_open_start(call, w.channels[1], &given, 4096, offset, 0, w.now);
 }
 
@@ -120,17 +120,17 @@ CASE(managers__all_stand_by_for_a_while)
     two_managers(MANAGER_STANDBY);
     const Id128 manager = {{1, 1}};
     endpoint_become(w.manager, &manager, MANAGER_STANDBY);
-    const unsigned datagrams = w.datagrams;
+    const unsigned datagrams = w.net.datagrams;
     Call call;
     open_begin(&call, 0);
     run_until(w.now + 2 * NS_PER_S);
     assert_false(is_over(&call));
-    assert_true(w.datagrams - datagrams < 100); /* it does not spin */
+    assert_true(w.net.datagrams - datagrams < 100); /* it does not spin */
     other_is(3);
     const uint64_t began = w.now;
     assert_true(done(&call) >= 0);
     assert_true(w.now - began < 300 * NS_PER_MS);
-    assert_int_equal(w.asked_last, HOST_OTHER);
+    assert_int_equal(w.cmd.asked_last, HOST_OTHER);
 }
 
 /* The session is up, and the manager dies: the request does not wait for its whole deadline. */
@@ -138,12 +138,12 @@ CASE(managers__one_that_dies_gives_way_within_a_second)
 {
     two_managers(MANAGER_STANDBY);
     assert_true(open_at(4096, 0, 0) >= 0);
-    w.manager_dead = true;
+    w.cmd.dead = true;
     other_is(3);
     const uint64_t began = w.now;
     assert_true(open_at(4096, 4096, 0) >= 0);
     assert_true(w.now - began < 750 * NS_PER_MS); /* by PINGs after 300 and 500 ms */
-    assert_int_equal(w.asked_last, HOST_OTHER);
+    assert_int_equal(w.cmd.asked_last, HOST_OTHER);
 }
 
 /* A manager that is busy with the request says nothing to its repetitions, and is not left. */
@@ -152,13 +152,13 @@ CASE(managers__one_that_is_slow_stays)
     two_managers(MANAGER_STANDBY);
     assert_true(open_at(4096, 0, 0) >= 0);
     other_is(3);
-    w.manager_slow = true;
+    w.cmd.slow = true;
     Call call;
     open_begin(&call, 4096);
     run_until(w.now + 3 * NS_PER_S);
-    w.manager_slow = false;
+    w.cmd.slow = false;
     assert_true(done(&call) >= 0);
-    assert_int_equal(w.asked_last, HOST_MANAGER);
+    assert_int_equal(w.cmd.asked_last, HOST_MANAGER);
 }
 
 /* Who was active before does not know it yet; what it says must not count. */
@@ -168,14 +168,14 @@ CASE(managers__an_older_lease_is_not_asked)
     two_managers(8);
     endpoint_become(w.manager, &manager, 7);
     assert_true(open_at(4096, 0, 0) >= 0);
-    assert_int_equal(w.asked_last, HOST_OTHER);
+    assert_int_equal(w.cmd.asked_last, HOST_OTHER);
     other_is(MANAGER_STANDBY);
     assert_int_equal(open_at(4096, 4096, 0), -1);
-    assert_int_equal(w.asked_last, HOST_OTHER);
+    assert_int_equal(w.cmd.asked_last, HOST_OTHER);
     run_until(w.now + 60 * NS_PER_S);
     endpoint_become(w.manager, &(Id128){{1, 2}}, 9);
     assert_true(open_at(4096, 4096, 0) >= 0);
-    assert_int_equal(w.asked_last, HOST_MANAGER);
+    assert_int_equal(w.cmd.asked_last, HOST_MANAGER);
 }
 
 /* It is ended as asked, and says so. */
@@ -190,13 +190,13 @@ CASE(managers__one_that_says_good_bye_gives_way_at_once)
     for (Session *s = NULL; (s = endpoint_walk(w.manager, s));)
         wire(at(HOST_MANAGER), &s->peer, datagram,
              endpoint_seal(w.manager, s, WIRE_GOODBYE, out, n, datagram));
-    w.manager_dead = true;
+    w.cmd.dead = true;
     other_is(8);
     settle();
     const uint64_t began = w.now;
     assert_true(open_at(4096, 4096, 0) >= 0);
     assert_true(w.now - began < 20 * NS_PER_MS);
-    assert_int_equal(w.asked_last, HOST_OTHER);
+    assert_int_equal(w.cmd.asked_last, HOST_OTHER);
 }
 
 /* Its successor is heard while its answer is on its way. */
@@ -209,15 +209,15 @@ CASE(managers__an_answer_under_an_older_lease_does_not_count)
     Call call;
     open_begin(&call, 4096);
     channel_run(1);
-    const unsigned opens = w.opens;
-    while (w.opens == opens) /* it is asked, and answers */
+    const unsigned opens = w.heard.opens;
+    while (w.heard.opens == opens) /* it is asked, and answers */
         pump();
     other_is(8);
     fence_heard(&w.client->manager.fence, 8, w.now);
     w.client->manager.finder.at = 0;
     assert_true(done(&call) >= 0);
-    assert_int_equal(w.asked_last, HOST_OTHER);
-    assert_int_equal(w.opens, opens + 2);
+    assert_int_equal(w.cmd.asked_last, HOST_OTHER);
+    assert_int_equal(w.heard.opens, opens + 2);
 }
 
 /* The one that it has answers, and does not know yet that its lease is over. */
@@ -227,14 +227,14 @@ CASE(managers__a_newer_lease_is_found_beside_one_that_answers)
     const Id128 manager = {{1, 1}};
     endpoint_become(w.manager, &manager, 7);
     assert_true(open_at(4096, 0, 0) >= 0);
-    assert_int_equal(w.asked_last, HOST_MANAGER);
+    assert_int_equal(w.cmd.asked_last, HOST_MANAGER);
     run_until(w.now + 12 * NS_PER_S);
-    assert_int_equal(w.asked_last, HOST_MANAGER);
+    assert_int_equal(w.cmd.asked_last, HOST_MANAGER);
     other_is(8);
     run_until(w.now + 11 * NS_PER_S); /* the second keep-alive */
-    assert_int_equal(w.asked_last, HOST_OTHER);
-    const unsigned alives = w.alives;
+    assert_int_equal(w.cmd.asked_last, HOST_OTHER);
+    const unsigned alives = w.heard.alives;
     run_until(w.now + 60 * NS_PER_S);
-    assert_in_range(w.alives - alives, 11, 13);
-    assert_int_equal(w.asked_last, HOST_OTHER);
+    assert_in_range(w.heard.alives - alives, 11, 13);
+    assert_int_equal(w.cmd.asked_last, HOST_OTHER);
 }

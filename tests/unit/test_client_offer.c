@@ -31,7 +31,7 @@ static uint64_t remote_of(int rd, off_t at, size_t len)
 CASE(offer__is_read_remotely)
 {
     int rd = open_at(LEN, 0, 0);
-    assert_int_equal(offer(rd, 0, w.file, LEN), LEN);
+    assert_int_equal(offer(rd, 0, w.disk.bytes, LEN), LEN);
     assert_int_equal(info(rd).filled_bytes, LEN);
     assert_int_equal(remote_of(rd, 0, LEN), LEN);
     assert_int_equal(info(rd).misses, 0);
@@ -42,16 +42,16 @@ CASE(offer__is_read_remotely)
 CASE(offer__fills_whole_blocks_only)
 {
     int rd = open_at(LEN, 0, 0);
-    assert_int_equal(offer(rd, 100, w.file + 100, 8192), 8192); /* block 1 */
+    assert_int_equal(offer(rd, 100, w.disk.bytes + 100, 8192), 8192); /* block 1 */
     assert_int_equal(info(rd).filled_bytes, 4096);
     assert_int_equal(remote_of(rd, 4096, 4096), 4096);
-    assert_int_equal(offer(rd, 8192, w.file + 8192, 4095), 4095); /* none */
+    assert_int_equal(offer(rd, 8192, w.disk.bytes + 8192, 4095), 4095); /* none */
     assert_int_equal(info(rd).filled_bytes, 4096);
     off_t last = LEN / 4096 * 4096; /* to the region's end: the last, short block */
-    assert_int_equal(offer(rd, last, w.file + last, LEN - last + 50), LEN - last);
+    assert_int_equal(offer(rd, last, w.disk.bytes + last, LEN - last + 50), LEN - last);
     assert_int_equal(remote_of(rd, last, LEN - last), LEN - last);
-    assert_int_equal(offer(rd, LEN, w.file, 10), 0);
-    assert_int_equal(offer(rd, LEN + 1, w.file, 10), -1);
+    assert_int_equal(offer(rd, LEN, w.disk.bytes, 10), 0);
+    assert_int_equal(offer(rd, LEN + 1, w.disk.bytes, 10), -1);
     assert_int_equal(fail_error, EINVAL);
 }
 
@@ -60,7 +60,7 @@ CASE(offer__of_many_buffers)
     struct iovec iov[70];
     int rd = open_at(LEN, 0, 0);
     for (unsigned i = 0; i < 70; i++)
-        iov[i] = (struct iovec){w.file + i * 4096, 4096};
+        iov[i] = (struct iovec){w.disk.bytes + i * 4096, 4096};
     assert_int_equal(offer_v(rd, 0, iov, 70), 70 * 4096);
     assert_int_equal(remote_of(rd, 0, 70 * 4096), 70 * 4096);
 }
@@ -69,7 +69,7 @@ CASE(offer__over_stripes)
 {
     int rd = open_at(LEN, 0, DODO_STRIPE);
     assert_true(info(rd).stripes > 1);
-    assert_int_equal(offer(rd, 0, w.file, LEN), LEN);
+    assert_int_equal(offer(rd, 0, w.disk.bytes, LEN), LEN);
     assert_int_equal(remote_of(rd, 0, LEN), LEN);
 }
 
@@ -79,7 +79,7 @@ CASE(offer__beside_a_write_fills_nothing)
     static uint8_t data[8192], old[16384];
     Call writer;
     int rd = open_at(LEN, 0, 0);
-    memcpy(old, w.file, sizeof old);
+    memcpy(old, w.disk.bytes, sizeof old);
     memset(data, 7, sizeof data);
     call_write_start(&writer, w.channels[2], rd, 4096, data, sizeof data, w.now);
     Call *needs = run_to_file(&writer);
@@ -98,7 +98,7 @@ CASE(offer__never_overtakes_a_write)
     Call giver;
     struct iovec one = {old, sizeof old};
     int rd = open_at(LEN, 0, 0);
-    memcpy(old, w.file, sizeof old);
+    memcpy(old, w.disk.bytes, sizeof old);
     call_offerv_start(&giver, w.channels[2], rd, 0, &one, 1, w.now);
     channel_step(w.channels[2], w.now); /* counter taken, session not yet up */
     assert_int_equal(giver.need, NEED_NETWORK);
@@ -122,7 +122,7 @@ CASE(offer__is_overtaken_by_a_write)
         Call giver;
         struct iovec iov[PIECES];
         int rd = open_at(LEN, 0, flags[k / 2]);
-        memcpy(old, w.file, sizeof old);
+        memcpy(old, w.disk.bytes, sizeof old);
         for (unsigned i = 0; i < PIECES; i++)
             iov[i] = (struct iovec){old + i * PIECE, k % 2 == 0 ? PIECE : sizeof old};
         call_offerv_start(&giver, w.channels[2], rd, 0, iov, k % 2 == 0 ? PIECES : 1, w.now);
@@ -135,7 +135,7 @@ CASE(offer__is_overtaken_by_a_write)
         assert_reads_file(rd, 0, 0, LEN);
         assert_in_range(looked_at, 0, last);
         /* The next one is none of that write's. */
-        assert_int_equal(offer(rd, last, w.file + last, PIECE), PIECE);
+        assert_int_equal(offer(rd, last, w.disk.bytes + last, PIECE), PIECE);
         assert_reads_file(rd, 0, 0, LEN);
         assert_int_equal(close_rd(rd), 0);
     }
@@ -151,7 +151,7 @@ CASE(offer__of_before_a_write_that_ends)
         Call giver, writer;
         struct iovec one = {old, sizeof old};
         int rd = open_at(LEN, 0, flags[k]);
-        memcpy(old, w.file, sizeof old);
+        memcpy(old, w.disk.bytes, sizeof old);
         memset(data, (int)(21 + k), sizeof data);
         call_write_start(&writer, w.channels[1], rd, 40960, data, sizeof data, w.now);
         Call *needs = run_to_file(&writer);
@@ -176,7 +176,7 @@ CASE(offer__is_overtaken_in_a_later_stripe)
     Call giver;
     struct iovec one = {old, sizeof old};
     int rd = open_at(LEN, 0, DODO_STRIPE);
-    memcpy(old, w.file + at, sizeof old);
+    memcpy(old, w.disk.bytes + at, sizeof old);
     call_offerv_start(&giver, w.channels[2], rd, at, &one, 1, w.now);
     w.asleep = 2;
     memset(data, 31, sizeof data);
@@ -188,7 +188,7 @@ CASE(offer__is_overtaken_in_a_later_stripe)
     assert_reads_file(rd, 0, 0, LEN);
     /* A write elsewhere overtakes nothing. */
     call_offerv_start(&giver, w.channels[2], rd, at, &one, 1, w.now);
-    memcpy(old, w.file + at, sizeof old);
+    memcpy(old, w.disk.bytes + at, sizeof old);
     w.asleep = 2;
     assert_int_equal(write_at(rd, 50, data, sizeof data), sizeof data);
     w.asleep = 0;
@@ -199,22 +199,22 @@ CASE(offer__is_overtaken_in_a_later_stripe)
 CASE(offer__to_a_dead_host)
 {
     int rd = open_at(LEN, 0, 0);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     uint64_t start = w.now;
-    assert_int_equal(offer(rd, 0, w.file, LEN), -1);
+    assert_int_equal(offer(rd, 0, w.disk.bytes, LEN), -1);
     assert_int_equal(fail_error, ENOMEM);
     assert_in_range(w.now - start, 1, 2 * (uint64_t)NS_PER_S);
     assert_false(info(rd).active);
-    assert_int_equal(offer(rd, 0, w.file, LEN), -1);
+    assert_int_equal(offer(rd, 0, w.disk.bytes, LEN), -1);
     assert_int_equal(fail_error, ENOMEM);
 }
 
 CASE(offer__of_a_fallback_region_without_memory)
 {
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     int rd = open_at(LEN, 0, DODO_FALLBACK);
-    (void)offer(rd, 0, w.file, LEN); /* notices */
-    assert_int_equal(offer(rd, 0, w.file, LEN), -1);
+    (void)offer(rd, 0, w.disk.bytes, LEN); /* notices */
+    assert_int_equal(offer(rd, 0, w.disk.bytes, LEN), -1);
     assert_int_equal(fail_error, ENOMEM);
     assert_reads_file(rd, 0, 0, LEN);
 }
@@ -224,7 +224,7 @@ static int offering(Call *giver)
 {
     static struct iovec all;
     int rd = open_at(LEN, 0, 0);
-    all = (struct iovec){w.file, LEN};
+    all = (struct iovec){w.disk.bytes, LEN};
     call_offerv_start(giver, w.channels[1], rd, 0, &all, 1, w.now);
     channel_step(w.channels[1], w.now);
     return rd;

@@ -16,23 +16,23 @@ CASE(open__reads_no_file)
     assert_true(info(rd).active);
     assert_int_equal(info(rd).filled_bytes, 0);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.closes, 1);
-    assert_int_equal(w.released, 1);
+    assert_int_equal(w.heard.closes, 1);
+    assert_int_equal(w.disk.released, 1);
     assert_int_equal(close_rd(rd), -1);
     assert_int_equal(fail_error, EINVAL);
 }
 
 CASE(open__no_memory_begins_refraction)
 {
-    w.open_status = STATUS_NO_MEMORY;
+    w.cmd.open_status = STATUS_NO_MEMORY;
     assert_int_equal(open_at(4096, 0, 0), -1);
     assert_int_equal(fail_error, ENOMEM);
-    assert_int_equal(w.released, 1);
-    w.open_status = STATUS_OK;
-    unsigned before = w.datagrams;
+    assert_int_equal(w.disk.released, 1);
+    w.cmd.open_status = STATUS_OK;
+    unsigned before = w.net.datagrams;
     assert_int_equal(open_at(4096, 0, 0), -1); /* at once, with no traffic */
     assert_int_equal(fail_error, ENOMEM);
-    assert_int_equal(w.datagrams, before);
+    assert_int_equal(w.net.datagrams, before);
     w.now += 5 * NS_PER_S;
     assert_true(open_at(4096, 0, 0) >= 0);
 }
@@ -46,10 +46,10 @@ CASE(open__one_region_too_many)
     assert_int_equal(open_at(4096, 8192, 0), -1);
     assert_int_equal(fail_error, EMFILE);
     assert_non_null(strstr(fail_reason, "too many regions"));
-    assert_int_equal(w.released, 1);
-    w.want_list = true;
+    assert_int_equal(w.disk.released, 1);
+    w.cmd.want_list = true;
     run_until(w.now + 6 * NS_PER_S);
-    assert_int_equal(w.claim.count, 2);
+    assert_int_equal(w.heard.claim.count, 2);
     assert_int_equal(close_rd(rd), 0);
     assert_true(open_at(4096, 8192, 0) >= 0); /* without a refraction */
 }
@@ -65,7 +65,7 @@ CASE(open__refusals_say_why)
                 {STATUS_DENIED, "denied"},
                 {STATUS_INVALID, "refused"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        w.open_status = rows[i].status;
+        w.cmd.open_status = rows[i].status;
         assert_int_equal(open_at(4096, 0, 0), -1);
         assert_int_equal(fail_error, ENOMEM);
         assert_non_null(strstr(fail_reason, rows[i].reason));
@@ -75,7 +75,7 @@ CASE(open__refusals_say_why)
 
 CASE(open__dead_manager_costs_one_deadline)
 {
-    w.manager_dead = true;
+    w.cmd.dead = true;
     uint64_t begun = w.now;
     assert_int_equal(open_at(4096, 0, 0), -1);
     assert_int_equal(fail_error, ENOMEM);
@@ -88,19 +88,19 @@ CASE(open__dead_manager_costs_one_deadline)
 /* A manager that needs no key may be anybody on this machine. */
 CASE(open__without_a_key_only_hosts_of_this_machine)
 {
-    w.client->config.loopback_only = w.elsewhere = true;
+    w.client->config.loopback_only = w.cmd.elsewhere = true;
     assert_int_equal(open_at(4096, 0, 0), -1);
     assert_int_equal(fail_error, ENOMEM);
-    unsigned before = w.datagrams;
+    unsigned before = w.net.datagrams;
     assert_int_equal(open_at(4096, 0, 0), -1); /* it is not asked again at once */
     assert_int_equal(fail_error, ENOMEM);
-    assert_int_equal(w.datagrams, before);
+    assert_int_equal(w.net.datagrams, before);
     w.now += 5 * NS_PER_S;
     int rd = open_at(4096, 0, DODO_FALLBACK);
     assert_true(rd >= 0);
     run_until(w.now + 30 * NS_PER_S); /* nor is it established there later */
     assert_false(info(rd).active);
-    w.elsewhere = false;
+    w.cmd.elsewhere = false;
     run_until(w.now + 30 * NS_PER_S);
     assert_true(info(rd).active);
     assert_int_equal(close_rd(rd), 0);
@@ -110,25 +110,25 @@ CASE(close__manager_gone_frees_all_the_same)
 {
     int rd = open_at(4096, 0, 0);
     Call call;
-    w.manager_dead = true;
+    w.cmd.dead = true;
     call_close_start(&call, w.channels[1], rd, w.now);
     assert_int_equal(done(&call), -1);
     assert_int_equal(fail_error, EINVAL);
     assert_true(call.unanswered); /* shutdown asks no more */
-    assert_int_equal(w.released, 1);
+    assert_int_equal(w.disk.released, 1);
     assert_int_equal(stats().regions, 0);
 }
 
 static bool close_asks(int rd, uint64_t *ret_ns)
 {
     Call call;
-    const unsigned before = w.datagrams;
+    const unsigned before = w.net.datagrams;
     const uint64_t begun = w.now;
     call_close_start(&call, w.channels[1], rd, w.now);
     int result = done(&call);
     *ret_ns = w.now - begun;
     assert_true(result == 0 || call.unanswered);
-    return w.datagrams > before;
+    return w.net.datagrams > before;
 }
 
 /* ... for each of many closes, until it is heard again. */
@@ -138,18 +138,18 @@ CASE(close__manager_gone_is_asked_once)
     int rd[4];
     for (unsigned i = 0; i < 4; i++)
         rd[i] = open_at(4096, i * 4096, 0);
-    w.manager_dead = true;
+    w.cmd.dead = true;
     assert_true(close_asks(rd[0], &took));
     assert_true(took >= w.client->config.request.deadline_ns);
     assert_false(close_asks(rd[1], &took));
     assert_int_equal(took, 0);
-    w.manager_dead = false;
+    w.cmd.dead = false;
     run_until(w.now + 30 * NS_PER_S); /* keep-alives are answered */
-    unsigned closes = w.closes;
+    unsigned closes = w.heard.closes;
     for (unsigned i = 2; i < 4; i++)
         assert_true(close_asks(rd[i], &took));
-    assert_int_equal(w.closes, closes + 2);
-    assert_int_equal(w.released, 4);
+    assert_int_equal(w.heard.closes, closes + 2);
+    assert_int_equal(w.disk.released, 4);
     assert_int_equal(stats().regions, 0);
 }
 
@@ -158,7 +158,7 @@ CASE(close__manager_gone_for_long_is_not_asked)
 {
     uint64_t took;
     int rd = open_at(4096, 0, 0);
-    w.manager_dead = true;
+    w.cmd.dead = true;
     run_until(w.now + 30 * NS_PER_S);
     assert_false(close_asks(rd, &took));
 }
@@ -173,7 +173,7 @@ CASE(close__at_the_end_takes_no_longer_than_is_allowed)
     client_ends(w.client, 250 * NS_PER_MS);
     assert_true(close_asks(rd[0], &took));
     assert_true(took < 250 * NS_PER_MS);
-    w.manager_dead = true;
+    w.cmd.dead = true;
     for (unsigned i = 1; i < 3; i++, all += took)
         (void)close_asks(rd[i], &took);
     assert_in_range(all, 1, 300 * NS_PER_MS);
@@ -203,39 +203,39 @@ CASE(retain__only_what_was_read)
     int rd = open_at(8192, 0, DODO_RETAIN);
     assert_reads_file(rd, 0, 0, 8192);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 1);
+    assert_int_equal(w.heard.releases, 1);
     rd = open_at(8192, 0, DODO_RETAIN);
     assert_int_equal(write_at(rd, 0, &byte, 1), 1);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 1);
+    assert_int_equal(w.heard.releases, 1);
     rd = open_at(8192, 0, DODO_RETAIN);
-    w.stamp_moved = true;
+    w.disk.stamp_moved = true;
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 1);
+    assert_int_equal(w.heard.releases, 1);
     rd = open_at(8192, 0, DODO_RETAIN);
-    w.sync_error = EIO;
+    w.disk.sync_error = EIO;
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 1);
+    assert_int_equal(w.heard.releases, 1);
     rd = open_at(8192, 0, 0);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 1);
+    assert_int_equal(w.heard.releases, 1);
 }
 
 CASE(retain__only_while_nobody_can_write)
 {
     static const enum FileLease without[] = {LEASE_NOT_ASKED, LEASE_WRITER, LEASE_REFUSED};
     for (size_t i = 0; i < ARRAY_SIZE(without); i++) {
-        w.lease = without[i]; /* somebody may be writing when it is opened, */
+        w.disk.lease = without[i]; /* somebody may be writing when it is opened, */
         int rd = open_at(8192, 0, DODO_RETAIN);
-        w.lease = LEASE_GRANTED;
+        w.disk.lease = LEASE_GRANTED;
         assert_reads_file(rd, 0, 0, 8192);
         assert_int_equal(close_rd(rd), 0);
-        assert_int_equal(w.releases, 0);
+        assert_int_equal(w.heard.releases, 0);
         rd = open_at(8192, 0, DODO_RETAIN);
-        w.lease = without[i]; /* ... or when it is closed */
+        w.disk.lease = without[i]; /* ... or when it is closed */
         assert_int_equal(close_rd(rd), 0);
-        assert_int_equal(w.releases, 0);
-        w.lease = LEASE_GRANTED;
+        assert_int_equal(w.heard.releases, 0);
+        w.disk.lease = LEASE_GRANTED;
     }
 }
 
@@ -258,12 +258,12 @@ CASE(retain__not_before_a_change_would_show)
         {4000 * s + 1, 5 * s, 9 * s, 0}, /* in the future */
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        w.stamp = (Stamp){8192, cases[i].mtime, cases[i].ctime};
-        w.stamp_taken_ns = cases[i].taken;
-        unsigned before = w.releases;
+        w.disk.stamp = (Stamp){8192, cases[i].mtime, cases[i].ctime};
+        w.disk.stamp_taken_ns = cases[i].taken;
+        unsigned before = w.heard.releases;
         int rd = open_at(8192, 0, DODO_RETAIN);
         assert_int_equal(close_rd(rd), 0);
-        assert_int_equal(w.releases - before, cases[i].kept);
+        assert_int_equal(w.heard.releases - before, cases[i].kept);
     }
 }
 
@@ -288,15 +288,15 @@ CASE(retain__not_what_may_have_been_read_before_a_change)
 /* ... nor when it is opened: what is read before such a change would be kept as of after it. */
 CASE(retain__not_when_a_change_right_after_the_opening_would_not_show)
 {
-    w.stamp = (Stamp){8192, NS_PER_S + 1, NS_PER_S + 1};
-    w.stamp_taken_ns = NS_PER_S + 1 + NS_PER_MS;
+    w.disk.stamp = (Stamp){8192, NS_PER_S + 1, NS_PER_S + 1};
+    w.disk.stamp_taken_ns = NS_PER_S + 1 + NS_PER_MS;
     int rd = open_at(8192, 0, DODO_RETAIN);
-    w.stamp_taken_ns += NS_PER_S;
+    w.disk.stamp_taken_ns += NS_PER_S;
     assert_reads_file(rd, 0, 0, 8192);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 0);
+    assert_int_equal(w.heard.releases, 0);
     rd = open_at(8192, 0, DODO_RETAIN);
     assert_reads_file(rd, 0, 0, 8192);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 1);
+    assert_int_equal(w.heard.releases, 1);
 }

@@ -117,7 +117,7 @@ static void begin_read(int rd, uint64_t offset, size_t len)
 static void end_read(uint64_t file_offset, size_t len)
 {
     assert_int_equal(finish(&reader), len);
-    assert_memory_equal(read_bytes, w.file + file_offset, len);
+    assert_memory_equal(read_bytes, w.disk.bytes + file_offset, len);
     assert_true(client_check(w.client));
 }
 
@@ -193,7 +193,7 @@ CASE(announced__a_long_read)
     int rd = open_at(FILE_BYTES, 0, 0);
     assert_int_equal(client_prefetch(w.client, rd, 10 * BLOCK, FILE_BYTES - 30 * BLOCK), 0);
     assert_reads_file(rd, 0, 0, FILE_BYTES);
-    assert_int_equal(w.file_bytes, FILE_BYTES);
+    assert_int_equal(w.disk.bytes_read, FILE_BYTES);
     assert_int_equal(info(rd).misses, FILE_BYTES);
     work();
     assert_int_equal(pieces, 0);
@@ -226,10 +226,10 @@ CASE(announced__an_error_elsewhere_is_not_this_read_s)
         begin_read(rd, cases[i].read, 3 * BLOCK);
         for (uint64_t at = 0; at <= cases[i].bad; at += PIECE) {
             assert_asks(at, at + PIECE);
-            w.read_error = at == cases[i].bad ? EIO : 0;
+            w.disk.read_error = at == cases[i].bad ? EIO : 0;
             do_file(&reader);
         }
-        w.read_error = 0;
+        w.disk.read_error = 0;
         if (cases[i].alone_from)
             assert_asks(cases[i].alone_from, cases[i].read + 3 * BLOCK);
         end_read(cases[i].read, 3 * BLOCK);
@@ -246,16 +246,16 @@ CASE(announced__a_piece_that_is_read_in_part)
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
     begin_read(rd, 50 * BLOCK, BLOCK);
     assert_asks(0, PIECE);
-    w.file_size = 20 * BLOCK; /* so much comes before the bad place */
+    w.disk.size = 20 * BLOCK; /* so much comes before the bad place */
     do_file(&reader);
-    w.file_size = FILE_BYTES;
+    w.disk.size = FILE_BYTES;
     assert_asks(50 * BLOCK, 51 * BLOCK);
     end_read(50 * BLOCK, BLOCK);
 }
 
 CASE(announced__the_file_ends_in_the_extent)
 {
-    w.file_size = 60 * BLOCK + 17;
+    w.disk.size = 60 * BLOCK + 17;
     int rd = open_at(FILE_BYTES, 0, 0);
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
     begin_read(rd, 50 * BLOCK, BLOCK);
@@ -309,7 +309,7 @@ CASE(announced__lost_meanwhile)
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
     begin_read(rd, 150 * BLOCK, BLOCK);
     assert_asks(0, PIECE);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     static uint8_t byte;
     Call other;
     call_read_start(&other, w.channels[2], rd, 0, &byte, 1, w.now);
@@ -341,7 +341,7 @@ CASE(prefetch__errors)
     assert_int_equal(client_prefetch(w.client, rd, 0, 0), 0);
     work();
     assert_int_equal(pieces, 0);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     uint8_t byte;
     assert_int_equal(read_at(rd, 0, &byte, 1), -1);
     assert_int_equal(client_prefetch(w.client, rd, 0, 1), -ENOMEM);
@@ -349,7 +349,7 @@ CASE(prefetch__errors)
 
 CASE(prefetch__fallback_without_memory)
 {
-    w.open_status = STATUS_NO_MEMORY;
+    w.cmd.open_status = STATUS_NO_MEMORY;
     int rd = open_at(FILE_BYTES, 0, DODO_FALLBACK);
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
     work();
@@ -359,21 +359,21 @@ CASE(prefetch__fallback_without_memory)
 /* Blocks that reach past the file's end are not filled; what lies beyond is not looked for. */
 CASE(prefetch__end_of_the_file)
 {
-    w.file_size = 10 * BLOCK + 17;
+    w.disk.size = 10 * BLOCK + 17;
     int rd = open_at(FILE_BYTES, 0, 0);
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
     work();
     assert_int_equal(pieces, 1);
     assert_int_equal(info(rd).filled_bytes, 10 * BLOCK);
     static uint8_t buf[FILE_BYTES];
-    assert_int_equal(read_at(rd, 0, buf, sizeof buf), w.file_size);
-    assert_memory_equal(buf, w.file, w.file_size);
+    assert_int_equal(read_at(rd, 0, buf, sizeof buf), w.disk.size);
+    assert_memory_equal(buf, w.disk.bytes, w.disk.size);
 }
 
 /* ... but what lies before it, announced later, is. */
 CASE(prefetch__the_end_of_the_file_ends_no_other_hint)
 {
-    w.file_size = 50 * BLOCK + 17;
+    w.disk.size = 50 * BLOCK + 17;
     int rd = open_at(FILE_BYTES, 0, 0);
     assert_int_equal(client_prefetch(w.client, rd, 40 * BLOCK, 20 * BLOCK), 0);
     assert_int_equal(client_prefetch(w.client, rd, 100 * BLOCK, 20 * BLOCK), 0);
@@ -386,12 +386,12 @@ CASE(prefetch__the_end_of_the_file_ends_no_other_hint)
 CASE(prefetch__an_error_of_the_file_harms_nobody)
 {
     int rd = open_at(FILE_BYTES, 0, 0);
-    w.read_error = EIO;
+    w.disk.read_error = EIO;
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
     work();
     assert_int_equal(pieces, 1); /* it is not tried over and over */
     assert_int_equal(info(rd).filled_bytes, 0);
-    w.read_error = 0;
+    w.disk.read_error = 0;
     assert_reads_file(rd, 0, 0, FILE_BYTES);
 }
 
@@ -421,13 +421,13 @@ CASE(prefetch__gives_way_to_fills)
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
     Call *needs = piece_needed();
     assert_non_null(needs);
-    w.imd_dead = true; /* what is sent from now on is not acknowledged */
+    w.net.imd_dead = true; /* what is sent from now on is not acknowledged */
     do_file(needs);
     needs = piece_needed(); /* while the first one is on its way */
     assert_non_null(needs);
     do_file(needs);
     assert_null(piece_needed());
-    w.imd_dead = false;
+    w.net.imd_dead = false;
     run_until(w.now + 500 * NS_PER_MS);
     work();
     assert_int_equal(info(rd).filled_bytes, FILE_BYTES);
@@ -444,12 +444,12 @@ CASE(prefetch__ends_with_its_region)
     call_close_start(&call, w.channels[1], rd, w.now);
     channel_step(w.channels[1], w.now);
     assert_int_equal(call.need, NEED_BLOCKED);
-    assert_int_equal(w.released, 0);
+    assert_int_equal(w.disk.released, 0);
     unsigned wakes = w.wakes;
     do_file(needs);
     assert_true(w.wakes > wakes); /* the close waits for nothing else */
     assert_int_equal(done(&call), 0);
-    assert_int_equal(w.released, 1);
+    assert_int_equal(w.disk.released, 1);
     work();
     assert_int_equal(pieces, 0);
 }
@@ -464,16 +464,16 @@ CASE(prefetch__never_overtakes_a_write)
     Call *needs = piece_needed();
     assert_non_null(needs);
     FileResult old = {.count = (ssize_t)needs->file_len};
-    memcpy(needs->file_buf, w.file + needs->file_offset, needs->file_len);
+    memcpy(needs->file_buf, w.disk.bytes + needs->file_offset, needs->file_len);
     assert_int_equal(write_at(rd, 7 * BLOCK + 5, fresh, sizeof fresh), sizeof fresh);
     call_file_done(needs, &old, w.now);
     work();
     for (int i = 0; i < 2; i++) {
         assert_int_equal(read_at(rd, 0, got, FILE_BYTES), FILE_BYTES);
-        assert_memory_equal(got, w.file, FILE_BYTES);
+        assert_memory_equal(got, w.disk.bytes, FILE_BYTES);
         work();
     }
-    assert_memory_equal(w.file + 7 * BLOCK + 5, fresh, sizeof fresh);
+    assert_memory_equal(w.disk.bytes + 7 * BLOCK + 5, fresh, sizeof fresh);
 }
 
 /* The program's calls on a region go first; the last one of them tells the background. */
@@ -587,7 +587,7 @@ CASE(fill_file__whole_blocks)
 
 CASE(fill_file__the_file_ends)
 {
-    w.file_size = 60 * BLOCK + 17;
+    w.disk.size = 60 * BLOCK + 17;
     int rd = open_at(FILE_BYTES, 0, 0);
     assert_int_equal(fill_file(rd, 50 * BLOCK, 90 * BLOCK), 10 * BLOCK + 17);
     assert_int_equal(info(rd).filled_bytes, 10 * BLOCK);
@@ -597,9 +597,9 @@ CASE(fill_file__the_file_ends)
 CASE(fill_file__a_bad_place)
 {
     int rd = open_at(FILE_BYTES, 0, 0);
-    w.read_error = EIO;
+    w.disk.read_error = EIO;
     assert_int_equal(fill_file(rd, 0, 90 * BLOCK), 0);
-    w.read_error = 0;
+    w.disk.read_error = 0;
     assert_int_equal(info(rd).filled_bytes, 0);
     assert_int_equal(fill_file(rd, 0, 90 * BLOCK), 90 * BLOCK);
 }
@@ -643,7 +643,7 @@ CASE(fill_file__overtaken_by_a_write)
     call_fill_start(&call, w.channels[0], rd, 20 * BLOCK, 50 * BLOCK, w.now);
     assert_int_equal(call.need, NEED_FILE_READ);
     assert_int_equal(call.file_len, sizeof old);
-    memcpy(call.file_buf, w.file + 20 * BLOCK, sizeof old);
+    memcpy(call.file_buf, w.disk.bytes + 20 * BLOCK, sizeof old);
     memset(bytes, 'w', sizeof bytes);
     /* A part of a block, so that the host has no use for what is written. */
     assert_int_equal(write_at(rd, 40 * BLOCK + 100, bytes, sizeof bytes), sizeof bytes);

@@ -29,37 +29,37 @@ static void pass_ms(uint64_t ms)
 /* Right after a keep-alive, so that the next one is far. */
 static void keep_alive(void)
 {
-    const unsigned before = w.alives;
-    for (unsigned i = 0; i < 100 && w.alives == before; i++)
+    const unsigned before = w.heard.alives;
+    for (unsigned i = 0; i < 100 && w.heard.alives == before; i++)
         pass_ms(100);
-    assert_int_equal(w.alives, before + 1);
+    assert_int_equal(w.heard.alives, before + 1);
 }
 
 CASE(ping__asks_for_moves_at_once)
 {
     int rd = filled();
     keep_alive();
-    const unsigned alives = w.alives, asked = w.moves_asked;
-    w.drained[0] = w.epoch;
-    w.drained_count = 1;
+    const unsigned alives = w.heard.alives, asked = w.heard.moves_asked;
+    w.cmd.drained[0] = w.epoch;
+    w.cmd.drained_count = 1;
     manager_ping();
     pass_ms(1000);
-    assert_int_equal(w.alives, alives);
-    assert_in_range(w.moves_asked, asked + 1, asked + 2); /* for each session */
+    assert_int_equal(w.heard.alives, alives);
+    assert_in_range(w.heard.moves_asked, asked + 1, asked + 2); /* for each session */
     assert_int_equal(info(rd).address.epoch, SECOND_EPOCH);
     assert_int_equal(info(rd).copies, 1);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_reads_without_file(rd, LEN);
 }
 
 /* The host has given it up for its owner, but for the region's name. */
 static void give_up_all(void)
 {
-    const ImdRegion region = {.region = w.last.region,
-                              .opening = w.last.opening,
-                              .capability = w.last.capability,
+    const ImdRegion region = {.region = w.cmd.last.region,
+                              .opening = w.cmd.last.opening,
+                              .capability = w.cmd.last.capability,
                               .len = LEN};
-    imd_data_drop(w.data, w.last.region);
+    imd_data_drop(w.data, w.cmd.last.region);
     assert_int_equal(imd_data_add(w.data, &region), 0);
 }
 
@@ -69,8 +69,8 @@ CASE(move__of_what_is_gone_is_quick)
     int rd = filled();
     keep_alive();
     give_up_all();
-    w.drained[0] = w.epoch;
-    w.drained_count = 1;
+    w.cmd.drained[0] = w.epoch;
+    w.cmd.drained_count = 1;
     w.beside = 8000;
     manager_ping();
     pass_ms(1000);
@@ -83,10 +83,10 @@ CASE(ping__of_a_manager_that_drains_nothing)
 {
     int rd = filled();
     keep_alive();
-    const unsigned asked = w.moves_asked;
+    const unsigned asked = w.heard.moves_asked;
     manager_ping();
     pass_ms(1000);
-    assert_in_range(w.moves_asked, asked + 1, asked + 2); /* for each session */
+    assert_in_range(w.heard.moves_asked, asked + 1, asked + 2); /* for each session */
     assert_int_equal(info(rd).address.epoch, w.epoch);
     assert_int_equal(info(rd).copies, 1);
 }

@@ -31,7 +31,7 @@ static int opener(unsigned flags)
     assert_true(rd >= 0);
     assert_reads_file(rd, 0, 0, LEN);
     settle();
-    assert_int_equal(w.opens, 1);
+    assert_int_equal(w.heard.opens, 1);
     assert_false(info(rd).guest);
     return rd;
 }
@@ -61,14 +61,14 @@ CASE(share__what_one_has_filled_the_other_reads)
 {
     int first = opener(0), second = guest(0);
     assert_true(info(second).guest);
-    assert_int_equal(w.opens, 1);
+    assert_int_equal(w.heard.opens, 1);
     assert_reads_without_file(second, LEN);
     assert_int_equal(close_rd(second), 0);
-    assert_int_equal(w.closes, 0);
+    assert_int_equal(w.heard.closes, 0);
     assert_reads_without_file(first, LEN);
     assert_int_equal(close_rd(first), 0);
-    assert_int_equal(w.closes, 1);
-    assert_int_equal(w.releases, 0);
+    assert_int_equal(w.heard.closes, 1);
+    assert_int_equal(w.heard.releases, 0);
 }
 
 CASE(share__what_a_guest_has_filled_its_owner_reads)
@@ -90,16 +90,16 @@ CASE(share__other_ranges_and_writers_do_not)
 /* A later change might not show in its stamp. */
 CASE(share__not_a_file_that_was_changed_just_now)
 {
-    w.stamp_taken_ns = 5;
+    w.disk.stamp_taken_ns = 5;
     int first = open_at(LEN, 0, DODO_RDONLY), second = open_at(LEN, 0, DODO_RDONLY);
     assert_null(w.shared.map);
-    assert_int_equal(w.opens, 2);
+    assert_int_equal(w.heard.opens, 2);
     assert_false(info(first).guest || info(second).guest);
 }
 
 CASE(share__not_while_somebody_can_write)
 {
-    w.lease = LEASE_WRITER;
+    w.disk.lease = LEASE_WRITER;
     (void)open_at(LEN, 0, DODO_RDONLY);
     assert_null(w.shared.map);
 }
@@ -109,10 +109,10 @@ CASE(share__a_guest_prefetches_nothing_that_is_there)
 {
     (void)opener(0);
     int second = guest(0);
-    uint64_t before = w.file_bytes;
+    uint64_t before = w.disk.bytes_read;
     assert_int_equal(client_prefetch(w.client, second, 0, LEN), 0);
     pass_ms(1000);
-    assert_int_equal(w.file_bytes, before);
+    assert_int_equal(w.disk.bytes_read, before);
     assert_int_equal(stats().prefetches, 0);
 }
 
@@ -123,13 +123,13 @@ CASE(share__waits_for_the_one_that_opens_it)
     w.shared.elsewhere = true;
     int rd = guest(0);
     assert_true(info(rd).waits);
-    assert_int_equal(w.opens, 0);
+    assert_int_equal(w.heard.opens, 0);
     assert_reads_file(rd, 0, 0, LEN);
     assert_int_equal(info(rd).hits, 0);
     w.shared.elsewhere = false; /* it has died */
     pass_ms(3000);
     assert_true(info(rd).active);
-    assert_int_equal(w.opens, 1);
+    assert_int_equal(w.heard.opens, 1);
     assert_int_equal(close_rd(rd), 0);
 }
 
@@ -138,7 +138,7 @@ CASE(share__a_region_that_waits_is_closed)
     w.shared.elsewhere = true;
     int rd = guest(0);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.closes, 0);
+    assert_int_equal(w.heard.closes, 0);
 }
 
 /* The opener has died while it told where the region is. */
@@ -156,7 +156,7 @@ CASE(share__half_a_place_is_none)
 static void opener_leaves(int rd)
 {
     assert_int_equal(close_rd(rd), 0);
-    imd_data_close(w.data, w.last.region);
+    imd_data_close(w.data, w.cmd.last.region);
 }
 
 /* ---- the opener goes ------------------------------------------------------------------------- */
@@ -165,13 +165,13 @@ CASE(share__a_guest_takes_over_what_the_owner_leaves)
 {
     int first = opener(0), second = guest(0);
     opener_leaves(first);
-    assert_int_equal(w.releases, 1); /* though it was not asked to retain it */
-    w.reuse = true;
+    assert_int_equal(w.heard.releases, 1); /* though it was not asked to retain it */
+    w.cmd.reuse = true;
     assert_reads_file(second, 0, 0, 4096); /* it finds that the region is gone */
     pass_ms(3000);
     assert_true(info(second).active && info(second).reused);
-    assert_int_equal(w.opens, 2);
-    assert_true(w.open.flags & REGION_RETAIN);
+    assert_int_equal(w.heard.opens, 2);
+    assert_true(w.heard.open.flags & REGION_RETAIN);
     assert_int_equal(stats().inherited, 1);
     assert_reads_without_file(second, LEN);
     assert_int_equal(close_rd(second), 0);
@@ -192,9 +192,9 @@ CASE(share__a_region_that_cannot_be_left_is_not_told_of)
     (void)guest(0);
     not_retained = 0;
     w.client->hooks.log = on_line;
-    w.lease = LEASE_WRITER;
+    w.disk.lease = LEASE_WRITER;
     assert_int_equal(close_rd(first), 0);
-    assert_int_equal(w.releases, 0);
+    assert_int_equal(w.heard.releases, 0);
     assert_int_equal(not_retained, 0);
 }
 
@@ -203,14 +203,14 @@ CASE(share__what_was_left_is_not_taken_when_the_file_has_changed)
 {
     int first = opener(0), second = guest(0);
     opener_leaves(first);
-    w.reuse = true;
-    w.stamp_moved = true;
+    w.cmd.reuse = true;
+    w.disk.stamp_moved = true;
     assert_reads_file(second, 0, 0, 4096);
-    w.reuse = false;
+    w.cmd.reuse = false;
     pass_ms(3000);
     assert_true(info(second).active);
     assert_false(info(second).reused);
-    assert_false(w.open.flags & REGION_RETAIN);
+    assert_false(w.heard.open.flags & REGION_RETAIN);
     assert_int_equal(stats().inherited, 0);
 }
 
@@ -219,7 +219,7 @@ CASE(share__a_guest_without_its_host_is_lost)
     (void)opener(0);
     int second = guest(0);
     static uint8_t buf[4096];
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_int_equal(read_at(second, 0, buf, sizeof buf), -1);
     assert_int_equal(fail_error, ENOMEM);
 }
@@ -227,9 +227,9 @@ CASE(share__a_guest_without_its_host_is_lost)
 CASE(share__a_guest_with_fallback_gets_other_memory)
 {
     int first = opener(DODO_FALLBACK), second = guest(DODO_FALLBACK);
-    w.refuse = STATUS_INVALID;
+    w.net.refuse = STATUS_INVALID;
     assert_reads_file(second, 0, 0, 4096);
-    w.refuse = 0;
+    w.net.refuse = 0;
     pass_ms(10000);
     assert_true(info(second).active);
     assert_false(info(second).guest); /* that place has failed it */
@@ -252,8 +252,8 @@ CASE(share__what_a_guest_wants_retained_is_retained)
     int first = opener(0), second = guest(DODO_RETAIN);
     assert_int_equal(close_rd(second), 0);
     assert_int_equal(close_rd(first), 0);
-    assert_int_equal(w.releases, 1);
-    w.reuse = true;
+    assert_int_equal(w.heard.releases, 1);
+    w.cmd.reuse = true;
     int next = open_at(LEN, 0, DODO_RDONLY | DODO_RETAIN);
     assert_true(info(next).reused);
     assert_reads_without_file(next, LEN);
@@ -277,7 +277,7 @@ CASE(share__each_goes_alone_when_the_file_has_changed)
     assert_true(info(first).active && info(second).active);
     assert_false(info(first).guest || info(second).guest);
     assert_true(info(first).address.region != info(second).address.region);
-    assert_int_equal(w.reports, 0);
+    assert_int_equal(w.heard.reports, 0);
     assert_reads_without_file(first, LEN);
     assert_reads_without_file(second, LEN);
 }
@@ -287,16 +287,16 @@ CASE(share__a_change_comes_before_the_managers_answer)
 {
     int first = opener(DODO_FALLBACK), second = guest(DODO_FALLBACK);
     opener_leaves(first);
-    w.reuse = true;
+    w.cmd.reuse = true;
     assert_reads_file(second, 0, 0, 4096);
-    w.manager_dead = true;
+    w.cmd.dead = true;
     pass_ms(20);
     w.shared.map->changed = 1;
     assert_reads_file(second, 0, 0, 4096);
-    w.manager_dead = false;
+    w.cmd.dead = false;
     pass_ms(5000);
     assert_true(info(second).active);
-    assert_false(w.open.flags & REGION_RETAIN);
+    assert_false(w.heard.open.flags & REGION_RETAIN);
     assert_int_equal(stats().inherited, 0);
 }
 
@@ -306,11 +306,11 @@ CASE(share__the_others_follow_one_that_moves)
 {
     second_start(SECOND_EPOCH);
     int first = opener(0), second = guest(0);
-    w.drained[w.drained_count++] = w.epoch;
+    w.cmd.drained[w.cmd.drained_count++] = w.epoch;
     pass_ms(30000);
     assert_int_equal(info(first).address.epoch, SECOND_EPOCH);
     assert_int_equal(w.shared.map->place.address.epoch, SECOND_EPOCH);
-    imd_data_close(w.data, w.last.region);
+    imd_data_close(w.data, w.cmd.last.region);
     assert_reads_file(second, 0, 0, LEN);
     pass_ms(3000);
     assert_true(info(second).guest);
@@ -330,7 +330,7 @@ CASE(share__what_a_guest_has_filled_moves)
     int first = open_at(LEN, 0, DODO_RDONLY), second = guest(0);
     assert_reads_file(second, 0, 0, LEN);
     settle();
-    w.drained[w.drained_count++] = w.epoch;
+    w.cmd.drained[w.cmd.drained_count++] = w.epoch;
     pass_ms(30000);
     assert_int_equal(info(first).address.epoch, SECOND_EPOCH);
     assert_reads_without_file(first, LEN);
@@ -343,12 +343,12 @@ CASE(share__the_others_follow_one_that_has_moved_in_part)
 {
     second_start(SECOND_EPOCH);
     int first = opener(DODO_FALLBACK), second = guest(DODO_FALLBACK);
-    w.move_rate = 10; /* some hours */
-    w.drained[w.drained_count++] = w.epoch;
+    w.cmd.move_rate = 10; /* some hours */
+    w.cmd.drained[w.cmd.drained_count++] = w.epoch;
     pass_ms(10000);
     assert_int_equal(info(first).copies, 2);
     assert_int_equal(w.shared.map->place.address.epoch, w.epoch);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_reads_file(first, 0, 0, LEN);
     assert_reads_file(second, 0, 0, LEN);
     pass_ms(30000);
@@ -362,14 +362,14 @@ CASE(share__what_was_left_is_not_taken_after_a_change_meanwhile)
 {
     int first = opener(DODO_FALLBACK), second = guest(DODO_FALLBACK);
     opener_leaves(first);
-    w.reuse = true;
+    w.cmd.reuse = true;
     assert_reads_file(second, 0, 0, 4096);
-    w.manager_dead = true;
+    w.cmd.dead = true;
     pass_ms(20);
-    w.stamp_moved = true;
-    memset(w.file, 0x5a, LEN);
+    w.disk.stamp_moved = true;
+    memset(w.disk.bytes, 0x5a, LEN);
     assert_reads_file(second, 0, 0, LEN);
-    w.manager_dead = false;
+    w.cmd.dead = false;
     for (unsigned i = 0; i < 50; i++) {
         pass_ms(100);
         assert_reads_file(second, 0, 0, LEN);
@@ -402,7 +402,7 @@ CASE(share__who_discards_alone_shares_no_more)
     assert_int_equal(discard(first), 0);
     int second = guest(0);
     assert_false(info(second).guest);
-    assert_int_equal(w.opens, 2);
+    assert_int_equal(w.heard.opens, 2);
     assert_reads_file(first, 0, 0, LEN);
     settle();
     assert_reads_without_file(first, LEN);

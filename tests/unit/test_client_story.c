@@ -113,7 +113,7 @@ STORY_TEST(story__fills_that_a_close_overtakes)
     assert_int_equal(calls_on(w.channels[0]), 1); /* a fill is under way */
     call_close_start(&call, w.channels[1], rd, w.now);
     channel_step(w.channels[1], w.now);
-    imd_data_drop(w.data, w.last.region); /* as the manager asks of the host */
+    imd_data_drop(w.data, w.cmd.last.region); /* as the manager asks of the host */
     assert_int_equal(done(&call), 0);
     settle();
     assert_int_equal(logged("region_lost"), 0);
@@ -123,7 +123,7 @@ STORY_TEST(story__fills_that_a_close_overtakes)
 
 STORY_TEST(story__why_regions_are_not_retained_is_said_once)
 {
-    w.lease = LEASE_REFUSED;
+    w.disk.lease = LEASE_REFUSED;
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(close_rd(open_at(8192, i * 8192, DODO_RETAIN)), 0);
     assert_logged_once("region_not_retained", DODO_LOG_WARN, " reason=");
@@ -132,10 +132,10 @@ STORY_TEST(story__why_regions_are_not_retained_is_said_once)
 STORY_TEST(manager__lost_and_back_are_logged_once)
 {
     int rd = open_at(8192, 0, 0);
-    w.manager_dead = true;
+    w.cmd.dead = true;
     run_until(w.now + 100 * NS_PER_S); /* keep-alives go unanswered */
     assert_logged_once("manager_lost", DODO_LOG_WARN, " silent_ms=");
-    w.manager_dead = false;
+    w.cmd.dead = false;
     run_until(w.now + 100 * NS_PER_S);
     assert_logged_once("manager_back", DODO_LOG_INFO, " after_ms=");
     assert_int_equal(logged("manager_found"), 1);
@@ -146,7 +146,7 @@ STORY_TEST(manager__lost_and_back_are_logged_once)
 STORY_TEST(manager__that_is_gone_at_the_end)
 {
     int rd = open_at(8192, 0, 0);
-    w.manager_dead = true;
+    w.cmd.dead = true;
     assert_int_equal(close_rd(rd), -1);
     assert_logged_once("region_closed", DODO_LOG_INFO,
                        " memory=unknown result=\"the manager does not answer\"");
@@ -154,7 +154,7 @@ STORY_TEST(manager__that_is_gone_at_the_end)
 
 STORY_TEST(manager__that_never_answers_is_logged_once)
 {
-    w.manager_dead = true;
+    w.cmd.dead = true;
     assert_int_equal(open_at(8192, 0, 0), -1);
     assert_logged_once("manager_lost", DODO_LOG_WARN, " reason=");
     assert_logged_once("region_refused", DODO_LOG_WARN, " errno=ENOMEM reason=");
@@ -163,7 +163,7 @@ STORY_TEST(manager__that_never_answers_is_logged_once)
 
 STORY_TEST(refusal__is_logged_once_a_refraction_period)
 {
-    w.open_status = STATUS_NO_MEMORY;
+    w.cmd.open_status = STATUS_NO_MEMORY;
     for (unsigned i = 0; i < 100; i++)
         assert_int_equal(open_at(8192, 0, 0), -1);
     assert_logged_once("region_refused", DODO_LOG_WARN, " fix=");
@@ -171,10 +171,10 @@ STORY_TEST(refusal__is_logged_once_a_refraction_period)
 
 STORY_TEST(fallback__without_memory_is_opened_on_its_file)
 {
-    w.open_status = STATUS_NO_MEMORY;
+    w.cmd.open_status = STATUS_NO_MEMORY;
     int rd = open_at(8192, 0, DODO_FALLBACK);
     assert_logged_once("region_opened", DODO_LOG_INFO, " memory=none reason=");
-    w.open_status = STATUS_OK;
+    w.cmd.open_status = STATUS_OK;
     run_until(w.now + 30 * NS_PER_S);
     assert_logged_once("region_back", DODO_LOG_INFO, " host=");
     assert_int_equal(close_rd(rd), 0);
@@ -185,8 +185,8 @@ STORY_TEST(host__that_is_gone_is_one_line)
     uint8_t byte;
     int rd = open_at(8192, 0, 0), other = open_at(8192, 8192, DODO_FALLBACK);
     char part[128];
-    w.imd_dead = true;
-    w.open_status = STATUS_NO_MEMORY;
+    w.net.imd_dead = true;
+    w.cmd.open_status = STATUS_NO_MEMORY;
     for (unsigned i = 0; i < 1000; i++) {
         assert_int_equal(read_at(rd, 0, &byte, 1), -1);
         assert_int_equal(read_at(other, 0, &byte, 1), 1);
@@ -196,8 +196,8 @@ STORY_TEST(host__that_is_gone_is_one_line)
                    other);
     assert_logged_once("host_lost", DODO_LOG_WARN, part);
     assert_int_equal(logged("region_lost"), 0);
-    w.open_status = STATUS_OK;
-    w.imd_dead = false;
+    w.cmd.open_status = STATUS_OK;
+    w.net.imd_dead = false;
     run_until(w.now + 100 * NS_PER_S);
     assert_int_equal(logged("region_back"), 1);
 }
@@ -232,14 +232,14 @@ STORY_TEST(host__of_many_regions_writes_few_lines)
     int rds[MANY];
     uint8_t byte;
     open_many(rds, DODO_FALLBACK);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_int_equal(read_at(rds[0], 0, &byte, 1), 1);
     assert_logged_once("host_lost", DODO_LOG_WARN, " regions=1000 ");
     assert_logged_once("host_lost", DODO_LOG_WARN, ",... reads_file=1000 reads_enomem=0");
     assert_int_equal(lines_count, 1);
     for (unsigned i = 0; i < MANY; i++)
         imd_data_drop(w.data, i + 1);
-    w.imd_dead = false;
+    w.net.imd_dead = false;
     w.pool_used = 0;
     run_until(w.now + 3600 * NS_PER_S);
     assert_int_equal(stats().active, MANY);
@@ -334,11 +334,11 @@ STORY_TEST(loss__by_each_status_of_a_read)
     uint8_t byte;
     for (unsigned i = 0; i < sizeof statuses / sizeof *statuses; i++) {
         int rd = open_at(4096, i * 4096, 0);
-        w.refuse = statuses[i];
+        w.net.refuse = statuses[i];
         assert_int_equal(read_at(rd, 0, &byte, 1), -1);
         assert_false(info(rd).active);
         assert_int_equal(stats().regions_lost, i + 1);
-        w.refuse = 0;
+        w.net.refuse = 0;
     }
     run_until(w.now + 20 * NS_PER_S);
     assert_int_equal(regions_logged("region_lost") + logged("host_lost"),
@@ -386,7 +386,7 @@ STORY_TEST(host__of_a_closed_region_is_reported)
     assert_int_equal(close_rd(rd), 0);
     client_region_corrupt(w.client, rd, &i.address, w.now);
     run_until(w.now + 10 * NS_PER_S);
-    assert_int_equal(w.reports, 1);
+    assert_int_equal(w.heard.reports, 1);
     assert_int_equal(logged("host_corrupt"), 0); /* of no region that anybody has */
 }
 
@@ -414,7 +414,7 @@ STORY_TEST(region__that_its_host_drops_is_logged_once)
 {
     uint8_t byte;
     int rd = open_at(8192, 0, 0);
-    imd_data_drop(w.data, w.last.region);
+    imd_data_drop(w.data, w.cmd.last.region);
     for (unsigned i = 0; i < 1000; i++)
         assert_int_equal(read_at(rd, 0, &byte, 1), -1);
     assert_logged_once("region_lost", DODO_LOG_WARN,
@@ -494,7 +494,7 @@ STORY_TEST(stripes__are_closed_with_what_becomes_of_their_memory)
     int rd = open_at(3 * STRIPE_BYTES, 0, DODO_STRIPE | DODO_RETAIN);
     assert_reads_file(rd, 0, 0, 3 * STRIPE_BYTES);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 3);
+    assert_int_equal(w.heard.releases, 3);
     assert_logged_once("region_closed", DODO_LOG_INFO, " memory=retained result=ok");
     lines_count = 0;
     assert_int_equal(close_rd(open_at(3 * STRIPE_BYTES, 0, DODO_STRIPE)), 0);

@@ -37,7 +37,7 @@ CASE(stripe__is_one_region_to_the_user)
 {
     int rd = open_at(LEN, 0, DODO_STRIPE);
     assert_true(rd >= 0);
-    assert_int_equal(w.opens, STRIPES);
+    assert_int_equal(w.heard.opens, STRIPES);
     assert_int_equal(info(rd).stripes, STRIPES);
     assert_int_equal(info(rd).len, LEN);
     assert_true(info(rd).active);
@@ -53,8 +53,8 @@ CASE(stripe__is_one_region_to_the_user)
         assert_int_equal(close_rd(other), -1);
     }
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.closes, STRIPES);
-    assert_int_equal(w.released, 1);
+    assert_int_equal(w.heard.closes, STRIPES);
+    assert_int_equal(w.disk.released, 1);
     assert_int_equal(stats().regions, 0);
 }
 
@@ -68,7 +68,7 @@ CASE(stripe__what_may_be_held)
     assert_reads_file(rd, 0, 0, LEN);
     settle();
     assert_int_equal(close_rd(rd), 0);
-    w.reuse = true;
+    w.cmd.reuse = true;
     rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN | DODO_RDONLY);
     lose(rd, 5);
     assert_reads_file(rd, 0, 5 * STRIPE_BYTES, 100);
@@ -88,7 +88,7 @@ CASE(stripe__what_may_be_held)
 CASE(stripe__a_short_region_is_an_ordinary_one)
 {
     int rd = open_at(STRIPE_BYTES, 0, DODO_STRIPE);
-    assert_int_equal(w.opens, 1);
+    assert_int_equal(w.heard.opens, 1);
     assert_int_equal(info(rd).stripes, 0);
     assert_int_equal(stripe(rd, 0).len, STRIPE_BYTES);
     int longer = open_at(STRIPE_BYTES + 1, STRIPE_BYTES, DODO_STRIPE);
@@ -99,7 +99,7 @@ CASE(stripe__a_short_region_is_an_ordinary_one)
 
 CASE(stripe__has_a_thousand_at_most)
 {
-    w.limited = true;
+    w.cmd.limited = true;
     int rd = open_at((uint64_t)3 << 30, 0, DODO_STRIPE | DODO_FALLBACK);
     assert_true(rd >= 0);
     assert_int_equal(info(rd).stripes, 1024);
@@ -110,17 +110,17 @@ CASE(stripe__has_a_thousand_at_most)
     /* Each is one of the process's. */
     assert_int_equal(open_at((uint64_t)3 << 30, 0, DODO_STRIPE | DODO_FALLBACK), -1);
     assert_int_equal(fail_error, EMFILE);
-    assert_int_equal(w.released, 1);
+    assert_int_equal(w.disk.released, 1);
     assert_int_equal(close_rd(odd), 0);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.released, 3);
+    assert_int_equal(w.disk.released, 3);
 }
 
 CASE(stripe__asks_for_several_at_once)
 {
     Call call;
     FileGiven given = {
-        .file = &the_file, .lease = w.lease, .stamp = file_stamp_now(), .retainable = true};
+        .file = &the_file, .lease = w.disk.lease, .stamp = file_stamp_now(), .retainable = true};
     call_open_start(&call, w.channels[1], &given, LONG, 0, DODO_STRIPE, w.now);
     channel_step(w.channels[1], w.now);
     assert_int_equal(calls_on(w.channels[1]), 17); /* itself and sixteen */
@@ -130,17 +130,17 @@ CASE(stripe__asks_for_several_at_once)
     channel_step(w.channels[1], w.now);
     assert_int_equal(calls_on(w.channels[1]), 17);
     assert_int_equal(done(&call), 0);
-    assert_int_equal(w.closes, w.opens);
+    assert_int_equal(w.heard.closes, w.heard.opens);
 }
 
 /* What found no room waits for the background; not each of them asks, nor begins a refraction. */
 CASE(stripe__goes_on_with_what_found_room)
 {
-    w.limited = true;
-    w.room = 3;
+    w.cmd.limited = true;
+    w.cmd.room = 3;
     int rd = open_at(LONG, 0, DODO_STRIPE);
     assert_true(rd >= 0);
-    unsigned opens = w.opens;
+    unsigned opens = w.heard.opens;
     assert_in_range(opens, 16, 16 + 3); /* under way when the first was refused */
     assert_int_equal(stats().refractions, 1);
     assert_int_equal(stripes_active(rd), 3);
@@ -150,8 +150,8 @@ CASE(stripe__goes_on_with_what_found_room)
     assert_reads_file(rd, 0, 0, FILE_BYTES);
     assert_int_equal(info(rd).hits, hits + 3 * STRIPE_BYTES);
     run_until(w.now + 20 * NS_PER_S); /* one try at a time, a refraction period apart */
-    assert_in_range(w.opens - opens, 2, 4);
-    w.limited = false;
+    assert_in_range(w.heard.opens - opens, 2, 4);
+    w.cmd.limited = false;
     run_until(w.now + 20 * NS_PER_S);
     assert_int_equal(stripes_active(rd), info(rd).stripes);
     assert_reads_file(rd, 0, 0, FILE_BYTES);
@@ -160,17 +160,17 @@ CASE(stripe__goes_on_with_what_found_room)
 
 CASE(stripe__without_any_room_is_no_memory)
 {
-    w.limited = true;
+    w.cmd.limited = true;
     assert_int_equal(open_at(LONG, 0, DODO_STRIPE), -1);
     assert_int_equal(fail_error, ENOMEM);
-    assert_int_equal(w.opens, 16);
-    assert_int_equal(w.released, 1);
+    assert_int_equal(w.heard.opens, 16);
+    assert_int_equal(w.disk.released, 1);
     assert_int_equal(stats().refractions, 1);
     assert_int_equal(stats().regions, 0);
-    unsigned sent = w.datagrams;
+    unsigned sent = w.net.datagrams;
     assert_int_equal(open_at(LONG, 0, DODO_STRIPE), -1);
     assert_int_equal(fail_error, ENOMEM);
-    assert_int_equal(w.datagrams, sent);
+    assert_int_equal(w.net.datagrams, sent);
     int rd = open_at(LONG, 0, DODO_STRIPE | DODO_FALLBACK);
     assert_true(rd >= 0);
     assert_reads_file(rd, 0, 0, FILE_BYTES);
@@ -179,21 +179,21 @@ CASE(stripe__without_any_room_is_no_memory)
 
 CASE(stripe__dead_manager_costs_one_deadline)
 {
-    w.manager_dead = true;
+    w.cmd.dead = true;
     uint64_t begun = w.now;
     assert_int_equal(open_at(LONG, 0, DODO_STRIPE), -1);
     assert_int_equal(fail_error, ENOMEM);
     assert_in_range(w.now - begun, 4 * NS_PER_S, 6 * NS_PER_S);
-    w.manager_dead = false;
+    w.cmd.dead = false;
     w.now += 10 * NS_PER_S;
     int rd = open_at(LONG, 0, DODO_STRIPE);
     assert_true(rd >= 0);
-    w.manager_dead = true;
+    w.cmd.dead = true;
     begun = w.now;
     assert_int_equal(close_rd(rd), -1);
     assert_int_equal(fail_error, EINVAL);
     assert_in_range(w.now - begun, 4 * NS_PER_S, 6 * NS_PER_S);
-    assert_int_equal(w.released, 2);
+    assert_int_equal(w.disk.released, 2);
     assert_int_equal(stats().regions, 0);
     assert_int_equal(stats().active, 0);
 }
@@ -201,10 +201,10 @@ CASE(stripe__dead_manager_costs_one_deadline)
 CASE(stripe__are_claimed)
 {
     int rd = open_at(LEN, 0, DODO_STRIPE);
-    w.want_list = true;
+    w.cmd.want_list = true;
     run_until(w.now + 6 * NS_PER_S);
-    assert_int_equal(w.claims, 1);
-    assert_int_equal(w.claim.count, STRIPES);
+    assert_int_equal(w.heard.claims, 1);
+    assert_int_equal(w.heard.claim.count, STRIPES);
     assert_int_equal(close_rd(rd), 0);
 }
 
@@ -232,7 +232,7 @@ CASE(lost__one_is_read_from_the_file_and_comes_back)
     assert_reads_file(rd, 0, 0, LEN);
     assert_int_equal(info(rd).hits, hits + LEN);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.released, 1);
+    assert_int_equal(w.disk.released, 1);
 }
 
 CASE(lost__all_is_the_regions_death)
@@ -245,12 +245,12 @@ CASE(lost__all_is_the_regions_death)
     assert_int_equal(read_at(rd, 0, buf, LEN), -1);
     assert_int_equal(fail_error, ENOMEM);
     assert_false(info(rd).active);
-    uint8_t before = w.file[0], byte = (uint8_t)(before + 1);
+    uint8_t before = w.disk.bytes[0], byte = (uint8_t)(before + 1);
     assert_int_equal(write_at(rd, 0, &byte, 1), -1);
     assert_int_equal(fail_error, ENOMEM);
-    assert_int_equal(w.file[0], before);
+    assert_int_equal(w.disk.bytes[0], before);
     run_until(w.now + 20 * NS_PER_S); /* for good, as any other's */
-    assert_int_equal(w.opens, STRIPES + 1);
+    assert_int_equal(w.heard.opens, STRIPES + 1);
     assert_int_equal(close_rd(rd), -1);
     assert_int_equal(fail_error, EINVAL);
     assert_int_equal(close_rd(other), 0);
@@ -297,11 +297,11 @@ CASE(lost__established_too_late)
     w.now += 3 * NS_PER_S;
     channel_step(w.channels[0], w.now); /* asks for another */
     lose(rd, 1);
-    w.head = w.tail; /* its first try is lost */
+    w.net.head = w.net.tail; /* its first try is lost */
     assert_int_equal(read_at(rd, STRIPE_BYTES, buf, 10), -1);
     assert_false(info(rd).active);
     run_until(w.now + 4 * NS_PER_S); /* it is asked again, and answered */
-    assert_int_equal(w.opens, 3);
+    assert_int_equal(w.heard.opens, 3);
     assert_false(info(rd).active);
     assert_int_equal(stats().active, 0);
     assert_int_equal(read_at(rd, 0, buf, 10), -1);
@@ -315,12 +315,12 @@ CASE(lost__failed_sync_poisons_all)
     Call call;
     call_sync_start(&call, w.channels[1], rd, w.now);
     assert_int_equal(done(&call), 0);
-    w.sync_error = EIO;
+    w.disk.sync_error = EIO;
     call_sync_start(&call, w.channels[1], rd, w.now);
     assert_int_equal(done(&call), -1);
     assert_int_equal(fail_error, EIO);
     assert_int_equal(stats().poisoned, STRIPES);
-    assert_int_equal(w.syncs, 2);
+    assert_int_equal(w.disk.syncs, 2);
     assert_int_equal(read_at(rd, 0, &byte, 1), -1);
     assert_int_equal(fail_error, ENOMEM);
 }
@@ -338,7 +338,7 @@ CASE(across__reads_ask_all_at_once)
     channel_step(w.channels[1], w.now);
     assert_int_equal(calls_on(w.channels[1]), 1 + 6);
     assert_int_equal(done(&call), 5 * STRIPE_BYTES);
-    assert_memory_equal(buf, w.file + 1100, 5 * STRIPE_BYTES);
+    assert_memory_equal(buf, w.disk.bytes + 1100, 5 * STRIPE_BYTES);
     call_read_start(&call, w.channels[1], rd, 100, buf, 1000, w.now);
     channel_step(w.channels[1], w.now);
     assert_int_equal(calls_on(w.channels[1]), 1); /* within one: as of any region */
@@ -346,7 +346,7 @@ CASE(across__reads_ask_all_at_once)
     assert_int_equal(read_at(rd, LEN, buf, 10), 0);
     assert_int_equal(read_at(rd, LEN + 1, buf, 10), -1);
     assert_int_equal(fail_error, EINVAL);
-    w.file_size = 3 * STRIPE_BYTES;
+    w.disk.size = 3 * STRIPE_BYTES;
     assert_int_equal(close_rd(rd), 0);
     rd = open_at(LEN, 0, DODO_STRIPE);
     assert_int_equal(read_at(rd, STRIPE_BYTES / 2, buf, LEN), 5 * STRIPE_BYTES / 2);
@@ -359,7 +359,7 @@ CASE(across__a_dead_host_costs_one_deadline)
     int rd = open_at(LEN, 0, DODO_STRIPE);
     assert_reads_file(rd, 0, 0, LEN);
     settle();
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     uint64_t start = w.now;
     assert_int_equal(read_at(rd, 0, buf, LEN), -1);
     assert_int_equal(fail_error, ENOMEM);
@@ -375,9 +375,9 @@ static void check_turns(int rd)
     uint64_t start = w.now;
     assert_reads_file(rd, 0, 0, LEN);
     assert_true(w.now - start > NS_PER_S / 2); /* half a deadline */
-    w.trickle_ns = w.datagram_ns = 0;
+    w.net.trickle_ns = w.net.datagram_ns = 0;
     assert_reads_file(rd, 0, 0, LEN);
-    assert_in_range(w.segment, 1400, 1472);
+    assert_in_range(w.net.segment, 1400, 1472);
 }
 
 static int open_filled(void)
@@ -391,14 +391,14 @@ static int open_filled(void)
 
 CASE(across__who_waits_for_credit_is_not_stuck)
 {
-    w.datagram_ns = 4 * NS_PER_MS;
+    w.net.datagram_ns = 4 * NS_PER_MS;
     check_turns(open_filled());
 }
 
 CASE(across__who_waits_for_a_busy_host_is_not_stuck)
 {
     int rd = open_filled();
-    w.trickle_ns = 300 * NS_PER_MS;
+    w.net.trickle_ns = 300 * NS_PER_MS;
     check_turns(rd);
 }
 
@@ -414,7 +414,7 @@ CASE(across__vectors_and_stripes)
         memset(buf, 0, sizeof buf);
         call_readv_start(&call, w.channels[1], rd, 777, iov, 300, w.now);
         assert_int_equal(done(&call), 300000);
-        assert_memory_equal(buf, w.file + 777, 300000);
+        assert_memory_equal(buf, w.disk.bytes + 777, 300000);
         settle();
     }
     for (unsigned i = 0; i < sizeof buf; i++)
@@ -422,7 +422,7 @@ CASE(across__vectors_and_stripes)
     Call call;
     call_writev_start(&call, w.channels[1], rd, 12345, iov, 300, w.now);
     assert_int_equal(done(&call), 300000);
-    assert_memory_equal(w.file + 12345, buf, 300000);
+    assert_memory_equal(w.disk.bytes + 12345, buf, 300000);
     assert_int_equal(info(rd).written, 300000);
     assert_reads_file(rd, 0, 0, LEN);
 }
@@ -435,13 +435,13 @@ CASE(across__writes_tell_what_reached_the_file)
     settle();
     memset(data, 0x5A, sizeof data);
     assert_int_equal(write_at(rd, 1000, data, 4 * STRIPE_BYTES), 4 * STRIPE_BYTES);
-    assert_memory_equal(w.file + 1000, data, 4 * STRIPE_BYTES);
-    w.write_error = ENOSPC;
-    w.error_from = 2 * STRIPE_BYTES;
+    assert_memory_equal(w.disk.bytes + 1000, data, 4 * STRIPE_BYTES);
+    w.disk.write_error = ENOSPC;
+    w.disk.error_from = 2 * STRIPE_BYTES;
     assert_int_equal(write_at(rd, 1000, data, 4 * STRIPE_BYTES), 2 * STRIPE_BYTES - 1000);
     assert_int_equal(write_at(rd, 2 * STRIPE_BYTES, data, 4 * STRIPE_BYTES), -1);
     assert_int_equal(fail_error, ENOSPC);
-    w.write_error = 0;
+    w.disk.write_error = 0;
     assert_reads_file(rd, 0, 0, LEN);
     assert_int_equal(stripes_active(rd), STRIPES);
 }
@@ -457,9 +457,9 @@ CASE(across__a_write_that_has_begun_is_finished)
     memset(data, 0x3C, sizeof data);
     call_write_start(&call, w.channels[1], rd, 500, data, sizeof data, w.now);
     do_file(run_to_file(&call));
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_int_equal(done(&call), sizeof data);
-    assert_memory_equal(w.file + 500, data, sizeof data);
+    assert_memory_equal(w.disk.bytes + 500, data, sizeof data);
     assert_false(info(rd).active);
     assert_int_equal(write_at(rd, 0, data, sizeof data), -1);
     assert_int_equal(fail_error, ENOMEM);
@@ -476,13 +476,13 @@ CASE(across__a_call_is_cancelled_only_before_its_first_piece)
     assert_int_equal(done(&call), -1);
     assert_int_equal(fail_error, ECANCELED);
     assert_non_null(strstr(fail_reason, "cancelled"));
-    assert_memory_not_equal(w.file + STRIPE_BYTES, buf, sizeof buf);
+    assert_memory_not_equal(w.disk.bytes + STRIPE_BYTES, buf, sizeof buf);
 
     call_write_start(&call, w.channels[1], rd, STRIPE_BYTES, buf, sizeof buf, w.now);
     channel_step(w.channels[1], w.now);
     assert_false(call_cancel(&call));
     assert_int_equal(done(&call), sizeof buf);
-    assert_memory_equal(w.file + STRIPE_BYTES, buf, sizeof buf);
+    assert_memory_equal(w.disk.bytes + STRIPE_BYTES, buf, sizeof buf);
     assert_reads_file(rd, 0, 0, LEN);
     assert_int_equal(close_rd(rd), 0); /* neither call is on it any more */
 }
@@ -504,7 +504,7 @@ CASE(across__writes_of_a_common_block_queue)
     do_file(needs);
     assert_int_equal(done(&one), sizeof a);
     assert_int_equal(done(&two), sizeof b);
-    assert_memory_equal(w.file + STRIPE_BYTES - 10, b, sizeof b);
+    assert_memory_equal(w.disk.bytes + STRIPE_BYTES - 10, b, sizeof b);
     assert_reads_file(rd, 0, 0, LEN);
 }
 
@@ -539,10 +539,10 @@ CASE(across__close_waits_for_a_call_of_many_pieces)
     channel_step(w.channels[2], w.now);
     assert_int_equal(closer.need, NEED_BLOCKED);
     assert_int_equal(done(&reader), LEN);
-    assert_memory_equal(buf, w.file, LEN);
-    assert_int_equal(w.released, 0);
+    assert_memory_equal(buf, w.disk.bytes, LEN);
+    assert_int_equal(w.disk.released, 0);
     assert_int_equal(done(&closer), 0);
-    assert_int_equal(w.released, 1);
+    assert_int_equal(w.disk.released, 1);
 }
 
 /* The manager may know of a loss that we have not seen. The region is lost with its last stripe. */
@@ -552,11 +552,11 @@ CASE(close__of_stripes_that_are_lost)
     for (unsigned i = 0; i < 3; i++) {
         unsigned lost = many[i];
         int rd = open_at(LEN, 0, DODO_STRIPE);
-        w.closes = 0;
-        w.close_gone = lost;
+        w.heard.closes = 0;
+        w.cmd.close_gone = lost;
         assert_int_equal(close_rd(rd), lost < STRIPES ? 0 : -1);
         assert_int_equal(fail_error, lost < STRIPES ? 0 : EINVAL);
-        assert_int_equal(w.closes, STRIPES);
+        assert_int_equal(w.heard.closes, STRIPES);
     }
 }
 
@@ -565,8 +565,8 @@ CASE(close__of_stripes_that_are_lost)
 CASE(close__manager_dies_in_the_midst)
 {
     int rd = open_at(LEN, 0, DODO_STRIPE);
-    w.close_gone = 1;
-    w.close_last = 2;
+    w.cmd.close_gone = 1;
+    w.cmd.close_last = 2;
     assert_int_equal(close_rd(rd), -1);
     assert_string_equal(fail_reason, "the manager does not answer");
 }
@@ -579,17 +579,17 @@ CASE(retain__each_by_itself)
     int rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN);
     assert_reads_file(rd, 0, 0, LEN);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, STRIPES);
-    assert_int_equal(w.syncs, 1);
+    assert_int_equal(w.heard.releases, STRIPES);
+    assert_int_equal(w.disk.syncs, 1);
     rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN);
     assert_int_equal(write_at(rd, STRIPE_BYTES, &byte, 1), 1);
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 2 * STRIPES - 1);
-    assert_int_equal(w.closes, 2 * STRIPES);
+    assert_int_equal(w.heard.releases, 2 * STRIPES - 1);
+    assert_int_equal(w.heard.closes, 2 * STRIPES);
     rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN);
-    w.stamp_moved = true;
+    w.disk.stamp_moved = true;
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.releases, 2 * STRIPES - 1);
+    assert_int_equal(w.heard.releases, 2 * STRIPES - 1);
 }
 
 /* Whichever of them is lost, the others are retained. */
@@ -597,14 +597,14 @@ CASE(retain__the_others_of_one_that_is_lost)
 {
     for (unsigned lost = 0; lost < STRIPES; lost += STRIPES - 1) {
         int rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN);
-        unsigned before = w.releases;
+        unsigned before = w.heard.releases;
         assert_reads_file(rd, 0, 0, LEN);
         settle();
         lose(rd, lost);
         assert_reads_file(rd, 0, 0, LEN);
         assert_int_equal(stripes_active(rd), STRIPES - 1);
         assert_int_equal(close_rd(rd), 0);
-        assert_int_equal(w.releases - before, STRIPES - 1);
+        assert_int_equal(w.heard.releases - before, STRIPES - 1);
     }
 }
 
@@ -613,9 +613,9 @@ CASE(retain__none_after_a_failed_sync)
 {
     int rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN);
     assert_reads_file(rd, 0, 0, LEN);
-    w.sync_error = EIO;
+    w.disk.sync_error = EIO;
     assert_int_equal(close_rd(rd), 0);
-    assert_int_equal(w.syncs, 1);
-    assert_int_equal(w.closes, STRIPES);
-    assert_int_equal(w.releases, 0);
+    assert_int_equal(w.disk.syncs, 1);
+    assert_int_equal(w.heard.closes, STRIPES);
+    assert_int_equal(w.heard.releases, 0);
 }

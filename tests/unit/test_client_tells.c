@@ -21,10 +21,10 @@ CASE(open__says_how_it_is_opened)
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int rd = open_at(12288, 4096 * i, cases[i].flags);
         assert_true(rd >= 0);
-        assert_int_equal(w.open.flags, cases[i].wire);
-        assert_int_equal(w.open.len, 12288);
-        assert_int_equal(w.open.offset, 4096 * i);
-        assert_int_equal(w.open.stamp.size, FILE_BYTES);
+        assert_int_equal(w.heard.open.flags, cases[i].wire);
+        assert_int_equal(w.heard.open.len, 12288);
+        assert_int_equal(w.heard.open.offset, 4096 * i);
+        assert_int_equal(w.heard.open.stamp.size, FILE_BYTES);
     }
 }
 
@@ -34,14 +34,14 @@ CASE(claim__lists_are_counted)
     uint32_t last = 0;
     assert_true(open_at(4096, 0, 0) >= 0);
     for (unsigned i = 0; i < 3; i++) {
-        unsigned claims = w.claims;
-        w.want_list = true;
+        unsigned claims = w.heard.claims;
+        w.cmd.want_list = true;
         run_until(w.now + 10 * NS_PER_S);
-        assert_int_equal(w.claims, claims + 1);
-        assert_true(w.claim.list > last);
-        assert_int_equal(w.claim.count, 1);
-        assert_int_equal(w.claim.pages, 1);
-        last = w.claim.list;
+        assert_int_equal(w.heard.claims, claims + 1);
+        assert_true(w.heard.claim.list > last);
+        assert_int_equal(w.heard.claim.count, 1);
+        assert_int_equal(w.heard.claim.pages, 1);
+        last = w.heard.claim.list;
     }
 }
 
@@ -92,7 +92,7 @@ CASE(region__what_is_known_of_it)
     assert_int_equal(i.stripes, 0);
     assert_int_equal(i.host.host[0], HOST_IMD);
     assert_int_equal(i.named.port, CONTROL_PORT);
-    assert_int_equal(i.address.region, w.last.region);
+    assert_int_equal(i.address.region, w.cmd.last.region);
     assert_int_equal(i.filled_bytes + i.hits + i.misses + i.written, 0);
     assert_int_equal(write_at(rd, 5, bytes, sizeof bytes), sizeof bytes);
     assert_int_equal(info(rd).written, sizeof bytes);
@@ -135,7 +135,7 @@ CASE(figures__count_what_happened)
     assert_int_equal(stats().blocked, 0);
     assert_int_equal(close_rd(rd), 0);
     assert_int_equal(stats().requests, requests + 1);
-    w.open_status = STATUS_NO_MEMORY;
+    w.cmd.open_status = STATUS_NO_MEMORY;
     assert_int_equal(open_at(4096, 0, 0), -1);
     assert_int_equal(stats().refractions, 1);
     assert_int_equal(stats().regions + stats().active, 0);

@@ -15,7 +15,7 @@ static uint8_t buf[FILE_BYTES];
 static int open_filled(void)
 {
     int rd = open_at(100000, 0, 0);
-    assert_int_equal(write_at(rd, 0, w.file, PIECE), PIECE);
+    assert_int_equal(write_at(rd, 0, w.disk.bytes, PIECE), PIECE);
     assert_reads_file(rd, 0, 0, PIECE);
     settle();
     assert_int_equal(info(rd).filled_bytes, PIECE);
@@ -24,15 +24,15 @@ static int open_filled(void)
 
 static void lose_all(void)
 {
-    w.head = w.tail;
+    w.net.head = w.net.tail;
 }
 
 /* One look at the channel after @ns, as a queue that is polled does: what came, then a step. */
 static void poll_after(uint64_t ns)
 {
     uint64_t now = w.now + ns;
-    while (w.head != w.tail) { /* the servers answered long ago */
-        Datagram d = w.queue[w.head++ % QUEUE_MAX];
+    while (w.net.head != w.net.tail) { /* the servers answered long ago */
+        Datagram d = w.net.queue[w.net.head++ % QUEUE_MAX];
         if (d.to.host[0] == HOST_CLIENT + 1)
             w.now = now;
         deliver(&d);
@@ -59,7 +59,7 @@ static void leave_in_time(void)
 /* The last call ended by its file: how long the program did something else does not matter. */
 CASE(leave__dead_manager_after_any_idle_time)
 {
-    w.manager_dead = true;
+    w.cmd.dead = true;
     int rd = open_at(100000, 0, DODO_FALLBACK);
     assert_reads_file(rd, 0, 0, PIECE);
     w.now += 3600 * NS_PER_S;
@@ -71,7 +71,7 @@ CASE(leave__the_manager_says_whether_it_is_done)
     Call call;
     call_leave_start(&call, w.channels[1], 250 * NS_PER_MS, w.now);
     assert_int_equal(done(&call), 0);
-    w.leave_status = STATUS_DENIED;
+    w.cmd.leave_status = STATUS_DENIED;
     call_leave_start(&call, w.channels[1], 250 * NS_PER_MS, w.now);
     assert_int_equal(done(&call), -1);
     assert_int_equal(fail_error, EINVAL);
@@ -81,12 +81,12 @@ CASE(leave__dead_host_after_any_idle_time)
 {
     Call call;
     int rd = open_at(100000, 0, 0);
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_int_equal(read_at(rd, 0, buf, PIECE), -1);
     call_sync_start(&call, w.channels[1], rd, w.now);
     channel_run(1);
     assert_int_equal(done(&call), 0);
-    w.manager_dead = true;
+    w.cmd.dead = true;
     w.now += 3600 * NS_PER_S;
     leave_in_time();
 }
@@ -104,7 +104,7 @@ CASE(leave__no_read_waits_for_a_host_that_another_has_lost)
             assert_int_equal(done(&waits), PIECE);
         }
         settle();
-        w.imd_dead = true;
+        w.net.imd_dead = true;
         call_read_start(&waits, w.channels[2], rd, 0, buf, PIECE, w.now);
         channel_step(w.channels[2], w.now);
         assert_int_equal(waits.need, NEED_NETWORK);
@@ -112,7 +112,7 @@ CASE(leave__no_read_waits_for_a_host_that_another_has_lost)
         client_host_lost(w.client, w.epoch, LOSS_LEAVING, w.now);
         assert_int_equal(done(&waits), flags[i] ? PIECE : -1);
         assert_in_range(w.now - start, 0, 100 * NS_PER_MS);
-        w.imd_dead = false;
+        w.net.imd_dead = false;
         (void)close_rd(rd);
     }
 }
@@ -148,12 +148,12 @@ CASE(polled__dead_host_is_given_up)
 {
     for (size_t i = 0; i < ARRAY_SIZE(intervals_ms); i++) {
         Call call;
-        w.imd_dead = false;
+        w.net.imd_dead = false;
         w.now += 10 * NS_PER_S;
         int rd = open_filled();
         unsigned polls = 0, most = (unsigned)(1000 / intervals_ms[i]) + 25;
         uint64_t lost = stats().hosts_lost;
-        w.imd_dead = true;
+        w.net.imd_dead = true;
         call_read_start(&call, w.channels[1], rd, 0, buf, PIECE, w.now);
         channel_run(1);
         for (; call.need != NEED_NOTHING && polls < most; polls++)
@@ -173,10 +173,10 @@ CASE(held_up__dead_host_costs_one_deadline_of_listening)
     } cases[] = {{300, 150}, {100, 150}, {50, 120}, {10, 500}, {150, 1000}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         Call call;
-        w.imd_dead = false;
+        w.net.imd_dead = false;
         w.now += 10 * NS_PER_S;
         int rd = open_filled();
-        w.imd_dead = true;
+        w.net.imd_dead = true;
         unsigned ran_ms = 0;
         call_read_start(&call, w.channels[1], rd, 0, buf, PIECE, w.now);
         for (; call.need != NEED_NOTHING && ran_ms < 1500; ran_ms += cases[i].runs_ms) {
@@ -216,7 +216,7 @@ CASE(fallback__never_waits_for_a_manager_that_is_away)
 {
     int rds[20];
     uint64_t begin = w.now;
-    w.manager_dead = true;
+    w.cmd.dead = true;
     for (unsigned i = 0; i < ARRAY_SIZE(rds); i++) {
         rds[i] = open_at(8192, i * 8192ull, DODO_FALLBACK);
         assert_in_range(w.now - begin, 1, 50 * NS_PER_MS);
@@ -224,7 +224,7 @@ CASE(fallback__never_waits_for_a_manager_that_is_away)
     }
     assert_reads_file(rds[3], 3 * 8192, 0, 8192);
     run_until(w.now + 100 * NS_PER_MS);
-    w.manager_dead = false;
+    w.cmd.dead = false;
     run_until(w.now + 5 * NS_PER_S);
     for (unsigned i = 0; i < ARRAY_SIZE(rds); i++)
         assert_true(info(rds[i]).active);
@@ -235,45 +235,45 @@ CASE(fallback__never_waits_for_a_manager_that_is_away)
  * one is asked for, for which there may be no room before the first is freed. */
 CASE(fallback__takes_what_a_late_answer_gives)
 {
-    w.opens_unheard = 1;
+    w.cmd.opens_unheard = 1;
     int rd = open_at(8192, 0, DODO_FALLBACK);
     assert_false(info(rd).active);
     run_until(w.now + 100 * NS_PER_MS);
     assert_true(info(rd).active);
-    assert_int_equal(w.opens, 1);
+    assert_int_equal(w.heard.opens, 1);
     assert_int_equal(numbers_lowest(&w.client->ids), numbers_last(&w.client->ids) + 1);
     assert_reads_file(rd, 0, 0, 8192);
 }
 
 CASE(fallback__stripes_take_what_late_answers_give)
 {
-    w.opens_unheard = 4;
+    w.cmd.opens_unheard = 4;
     int rd = open_at(4 * STRIPE_BYTES, 0, DODO_FALLBACK | DODO_STRIPE);
-    unsigned opens = w.opens;
+    unsigned opens = w.heard.opens;
     assert_false(info(rd).active);
     run_until(w.now + NS_PER_S);
     assert_true(info(rd).active);
-    assert_in_range(w.opens, opens, 4);
-    assert_int_equal(w.regions, 4);
+    assert_in_range(w.heard.opens, opens, 4);
+    assert_int_equal(w.cmd.regions, 4);
 }
 
 /* Who closes it before, leaves nothing: the request counts as over, and the manager hears which
  * regions are claimed. */
 CASE(fallback__forgets_a_late_answer_when_it_is_closed)
 {
-    w.opens_unheard = 2;
+    w.cmd.opens_unheard = 2;
     int rd = open_at(8192, 0, DODO_FALLBACK);
     assert_int_equal(close_rd(rd), 0);
     assert_int_equal(numbers_lowest(&w.client->ids), numbers_last(&w.client->ids) + 1);
-    unsigned alives = w.alives;
+    unsigned alives = w.heard.alives;
     run_until(w.now + 10 * NS_PER_S);
-    assert_true(w.alives > alives);
+    assert_true(w.heard.alives > alives);
 }
 
 /* A period in which nobody asks for more does not keep from asking for what was given. */
 CASE(fallback__takes_a_late_answer_in_a_refraction_period)
 {
-    w.opens_unheard = 1;
+    w.cmd.opens_unheard = 1;
     int rd = open_at(8192, 0, DODO_FALLBACK);
     client_refract(w.client, w.now);
     run_until(w.now + 100 * NS_PER_MS);
@@ -283,7 +283,7 @@ CASE(fallback__takes_a_late_answer_in_a_refraction_period)
 CASE(fallback__one_region_too_many_leaves_no_request)
 {
     w.client->config.regions_max = 0;
-    w.opens_unheard = 1;
+    w.cmd.opens_unheard = 1;
     assert_int_equal(open_at(8192, 0, DODO_FALLBACK), -1);
     assert_int_equal(fail_error, EMFILE);
     assert_int_equal(numbers_lowest(&w.client->ids), numbers_last(&w.client->ids) + 1);
@@ -294,7 +294,7 @@ CASE(fallback__one_region_too_many_leaves_no_request)
 CASE(fallback__keeps_no_requests_for_a_manager_that_is_away)
 {
     int rds[5];
-    w.manager_dead = true;
+    w.cmd.dead = true;
     for (unsigned i = 0; i < ARRAY_SIZE(rds); i++) {
         w.client->manager.late = false; /* another thread had an answer */
         rds[i] = open_at(8192, i * 8192ull, DODO_FALLBACK);
@@ -303,7 +303,7 @@ CASE(fallback__keeps_no_requests_for_a_manager_that_is_away)
     assert_true(numbers_lowest(&w.client->ids) <= last - ARRAY_SIZE(rds) + 1);
     run_until(w.now + w.client->config.request.deadline_ns + NS_PER_S);
     assert_true(numbers_lowest(&w.client->ids) > last);
-    w.manager_dead = false;
+    w.cmd.dead = false;
     run_until(w.now + 60 * NS_PER_S);
     for (unsigned i = 0; i < ARRAY_SIZE(rds); i++)
         assert_true(info(rds[i]).active);
@@ -312,12 +312,12 @@ CASE(fallback__keeps_no_requests_for_a_manager_that_is_away)
 /* A manager that refuses is not away: the next opening asks it. */
 CASE(fallback__asks_a_manager_that_has_refused)
 {
-    w.manager_dead = true;
+    w.cmd.dead = true;
     assert_int_equal(close_rd(open_at(8192, 0, DODO_FALLBACK)), 0);
-    w.manager_dead = false;
-    w.open_status = STATUS_NO_MEMORY;
+    w.cmd.dead = false;
+    w.cmd.open_status = STATUS_NO_MEMORY;
     assert_int_equal(open_at(8192, 0, 0), -1);
-    w.open_status = STATUS_OK;
+    w.cmd.open_status = STATUS_OK;
     w.now += 5 * NS_PER_S; /* the refraction period */
     assert_true(info(open_at(8192, 0, DODO_FALLBACK)).active);
 }
@@ -325,14 +325,14 @@ CASE(fallback__asks_a_manager_that_has_refused)
 /* Also one that has refused what the background asked for. */
 CASE(fallback__asks_a_manager_that_has_refused_the_background)
 {
-    w.manager_dead = true;
+    w.cmd.dead = true;
     int rd = open_at(8192, 0, DODO_FALLBACK);
-    w.manager_dead = false;
-    w.open_status = STATUS_NO_MEMORY;
-    for (unsigned opens = w.opens; w.opens == opens;)
+    w.cmd.dead = false;
+    w.cmd.open_status = STATUS_NO_MEMORY;
+    for (unsigned opens = w.heard.opens; w.heard.opens == opens;)
         run_until(w.now + 10 * NS_PER_MS);
     settle();
-    w.open_status = STATUS_OK;
+    w.cmd.open_status = STATUS_OK;
     w.now += 60 * NS_PER_S; /* the refraction period */
     assert_false(info(rd).active);
     assert_true(info(open_at(8192, 8192, DODO_FALLBACK)).active);
@@ -343,9 +343,9 @@ CASE(fallback__waits_for_a_free_number)
 {
     uint64_t ids[1000];
     unsigned count = 0;
-    w.open_status = STATUS_NO_MEMORY;
+    w.cmd.open_status = STATUS_NO_MEMORY;
     int rd = open_at(8192, 0, DODO_FALLBACK);
-    w.open_status = STATUS_OK;
+    w.cmd.open_status = STATUS_OK;
     while ((ids[count] = numbers_take(&w.client->ids)) != 0)
         count++;
     run_until(w.now + 10 * NS_PER_S);
@@ -361,9 +361,9 @@ CASE(fallback__waits_for_a_free_number)
 CASE(fallback__asks_a_manager_that_answers_keep_alives)
 {
     int rd = open_at(8192, 0, 0); /* what they are for */
-    w.manager_dead = true;
+    w.cmd.dead = true;
     assert_int_equal(close_rd(open_at(8192, 8192, DODO_FALLBACK)), 0);
-    w.manager_dead = false;
+    w.cmd.dead = false;
     run_until(w.now + 10 * NS_PER_S);
     assert_true(info(open_at(8192, 8192, DODO_FALLBACK)).active);
     assert_true(info(rd).active);
@@ -378,10 +378,10 @@ CASE(fallback__active_at_once_with_a_manager)
 CASE(fallback__stripes_do_not_wait_either)
 {
     uint64_t begin = w.now;
-    w.manager_dead = true;
+    w.cmd.dead = true;
     int rd = open_at(4 * STRIPE_BYTES, 0, DODO_FALLBACK | DODO_STRIPE);
     assert_in_range(w.now - begin, 1, 50 * NS_PER_MS);
-    w.manager_dead = false;
+    w.cmd.dead = false;
     run_until(w.now + NS_PER_S); /* sooner than regions that were lost are asked for */
     assert_true(info(rd).active);
 }
@@ -394,9 +394,9 @@ CASE(fallback__comes_before_what_was_lost)
     imd_data_drop(w.data, info(lost).address.region);
     assert_int_equal(read_at(lost, 0, &byte, 1), 1);
     assert_false(info(lost).active);
-    w.manager_dead = true;
+    w.cmd.dead = true;
     int rd = open_at(8192, 8192, DODO_FALLBACK);
-    w.manager_dead = false;
+    w.cmd.dead = false;
     run_until(w.now + NS_PER_S);
     assert_true(info(rd).active);
     assert_false(info(lost).active);
@@ -410,14 +410,14 @@ CASE(refraction__doubles_up_to_a_minute)
     static const unsigned periods_s[] = {5, 10, 20, 40, 60, 60};
     for (unsigned round = 0; round < 2; round++) {
         for (unsigned i = 0; i < ARRAY_SIZE(periods_s); i++) {
-            w.open_status = STATUS_NO_MEMORY;
-            unsigned opens = w.opens;
+            w.cmd.open_status = STATUS_NO_MEMORY;
+            unsigned opens = w.heard.opens;
             assert_int_equal(open_at(4096, 0, 0), -1);
-            assert_int_equal(w.opens, opens + 1);
-            w.open_status = STATUS_OK;
+            assert_int_equal(w.heard.opens, opens + 1);
+            w.cmd.open_status = STATUS_OK;
             w.now += periods_s[i] * NS_PER_S - NS_PER_MS;
             assert_int_equal(open_at(4096, 0, 0), -1);
-            assert_int_equal(w.opens, opens + 1);
+            assert_int_equal(w.heard.opens, opens + 1);
             w.now += NS_PER_MS;
         }
         assert_int_equal(close_rd(open_at(4096, 0, 0)), 0);
@@ -429,8 +429,8 @@ CASE(refraction__doubles_up_to_a_minute)
 /* A host that answers, and serves one chunk in so long. */
 static void trickle(unsigned seconds)
 {
-    w.trickle_ns = seconds * NS_PER_S;
-    w.trickle_at = 0;
+    w.net.trickle_ns = seconds * NS_PER_S;
+    w.net.trickle_at = 0;
 }
 
 static int open_large(unsigned flags)
@@ -451,9 +451,9 @@ CASE(slow__a_read_goes_on_with_the_file)
     assert_in_range(w.now - begin, 10 * NS_PER_S, 33 * NS_PER_S);
     trickle(0);
     run_until(w.now + 10 * NS_PER_S);
-    assert_int_equal(w.reports, 1);
-    assert_int_equal(w.report.fault, HOST_FAULT_SLOW);
-    assert_int_equal(w.avoided, 1);
+    assert_int_equal(w.heard.reports, 1);
+    assert_int_equal(w.heard.report.fault, HOST_FAULT_SLOW);
+    assert_int_equal(w.heard.avoided, 1);
 }
 
 CASE(slow__a_read_fails_once_without_the_file)
@@ -472,7 +472,7 @@ CASE(slow__a_write_is_in_the_file)
     memset(buf, 0x77, sizeof buf);
     trickle(3);
     assert_int_equal(write_at(rd, 0, buf, FILE_BYTES), FILE_BYTES);
-    assert_memory_equal(w.file, buf, FILE_BYTES);
+    assert_memory_equal(w.disk.bytes, buf, FILE_BYTES);
     assert_in_range(w.now - begin, 0, 34 * NS_PER_S);
     assert_reads_file(rd, 0, 0, FILE_BYTES);
 }
@@ -491,7 +491,7 @@ CASE(slow__a_call_of_many_buffers_ends)
     trickle(5);
     call_writev_start(&call, w.channels[0], rd, 0, iov, BUFFERS, w.now);
     assert_int_equal(done(&call), BUFFERS * LONG);
-    assert_memory_equal(w.file, buf, BUFFERS * LONG);
+    assert_memory_equal(w.disk.bytes, buf, BUFFERS * LONG);
     assert_in_range(w.now - begin, 5 * NS_PER_S, 20 * NS_PER_S);
 }
 
@@ -504,7 +504,7 @@ CASE(slow__what_is_answered_in_time_is_no_fault)
     for (unsigned i = 0; i < 100; i++)
         assert_int_equal(read_at(rd, (off_t)i * PIECE, buf, 1000), 1000);
     assert_int_equal(info(rd).hits, hits + 100 * 1000);
-    assert_int_equal(w.reports, 0);
+    assert_int_equal(w.heard.reports, 0);
 }
 
 /* The session gives way to others' after long: another one is made, in its own time. */
@@ -539,11 +539,11 @@ CASE(report__one_of_each_host)
     client_report(w.client, 7, HOST_FAULT_CORRUPT);
     client_unlock(w.client);
     run_until(w.now + NS_PER_S);
-    assert_int_equal(w.reports, 1);
+    assert_int_equal(w.heard.reports, 1);
     client_lock(w.client);
     for (uint64_t epoch = 1; epoch <= 2 * REPORTS_MAX; epoch++)
         client_report(w.client, epoch, HOST_FAULT_SLOW);
     client_unlock(w.client);
     run_until(w.now + NS_PER_S);
-    assert_int_equal(w.reports, 1 + REPORTS_MAX);
+    assert_int_equal(w.heard.reports, 1 + REPORTS_MAX);
 }

@@ -63,14 +63,14 @@ CASE(readv__buffers_of_all_sizes)
     for (unsigned round = 0; round < 2; round++) {
         size_t sum = lay_out(mixed, MIXED);
         assert_int_equal(readv_at(rd, 1234, iov, MIXED), sum);
-        assert_scattered(mixed, MIXED, w.file + 1234, sum);
+        assert_scattered(mixed, MIXED, w.disk.bytes + 1234, sum);
         assert_reads_file(rd, 0, 0, FILE_BYTES);
         settle();
     }
     uint64_t misses = info(rd).misses, hits = info(rd).hits;
     size_t sum = lay_out(mixed, MIXED);
     assert_int_equal(readv_at(rd, 99, iov, MIXED), sum);
-    assert_scattered(mixed, MIXED, w.file + 99, sum);
+    assert_scattered(mixed, MIXED, w.disk.bytes + 99, sum);
     assert_int_equal(info(rd).misses, misses);
     assert_int_equal(info(rd).hits, hits + sum);
 }
@@ -83,11 +83,11 @@ CASE(readv__small_buffers_share_an_ask)
     int rd = open_at(200000, 0, 0);
     assert_reads_file(rd, 0, 0, 200000);
     settle();
-    unsigned before = w.datagrams;
+    unsigned before = w.net.datagrams;
     lay_out(lengths, 1000);
     assert_int_equal(readv_at(rd, 5000, iov, 1000), 50000);
-    assert_scattered(lengths, 1000, w.file + 5000, 50000);
-    assert_in_range(w.datagrams - before, 50000 / 1472, 50);
+    assert_scattered(lengths, 1000, w.disk.bytes + 5000, 50000);
+    assert_in_range(w.net.datagrams - before, 50000 / 1472, 50);
 }
 
 CASE(readv__pieces_run_beside_each_other)
@@ -107,26 +107,26 @@ CASE(readv__pieces_run_beside_each_other)
     call_readv_start(&other, w.channels[2], rd, 100, (struct iovec[]){{buf, 40}, {buf + 40, 60}}, 2,
                      w.now);
     assert_int_equal(done(&other), 100);
-    assert_memory_equal(buf, w.file + 100, 100);
+    assert_memory_equal(buf, w.disk.bytes + 100, 100);
     assert_int_equal(done(&call), 800000);
-    assert_scattered(lengths, 40, w.file, 800000);
+    assert_scattered(lengths, 40, w.disk.bytes, 800000);
     assert_int_equal(calls_on(w.channels[1]), 0);
 }
 
 CASE(readv__ends_at_region_and_file)
 {
     size_t lengths[] = {10000, 30000, 40000};
-    w.file_size = 30000;
+    w.disk.size = 30000;
     int rd = open_at(60000, 0, 0);
     lay_out(lengths, 3);
     assert_int_equal(readv_at(rd, 5000, iov, 3), 25000);
-    assert_scattered(lengths, 3, w.file + 5000, 25000);
+    assert_scattered(lengths, 3, w.disk.bytes + 5000, 25000);
     assert_int_equal(readv_at(rd, 40000, iov, 3), 0);
     assert_int_equal(readv_at(rd, 60000, iov, 3), 0);
-    w.file_size = FILE_BYTES;
+    w.disk.size = FILE_BYTES;
     lay_out(lengths, 3);
     assert_int_equal(readv_at(rd, 5000, iov, 3), 55000);
-    assert_scattered(lengths, 3, w.file + 5000, 55000);
+    assert_scattered(lengths, 3, w.disk.bytes + 5000, 55000);
 }
 
 /* What would not have been read after a short piece cannot fail the call; what precedes one does.
@@ -135,17 +135,17 @@ CASE(readv__the_first_to_end_decides)
 {
     size_t lengths[] = {20000, 20000, 20000, 20000};
     int rd = open_at(100000, 0, 0);
-    w.file_size = 30000;
-    w.read_error = EIO;
-    w.error_from = 50000;
+    w.disk.size = 30000;
+    w.disk.read_error = EIO;
+    w.disk.error_from = 50000;
     lay_out(lengths, 4);
     assert_int_equal(readv_at(rd, 0, iov, 4), 30000);
-    assert_scattered(lengths, 4, w.file, 30000);
-    w.error_from = 16384;
+    assert_scattered(lengths, 4, w.disk.bytes, 30000);
+    w.disk.error_from = 16384;
     assert_int_equal(readv_at(rd, 0, iov, 4), -1);
     assert_int_equal(fail_error, EIO);
-    w.file_size = FILE_BYTES;
-    w.error_from = 50000;
+    w.disk.size = FILE_BYTES;
+    w.disk.error_from = 50000;
     assert_int_equal(readv_at(rd, 0, iov, 4), -1);
     assert_int_equal(fail_error, EIO);
     assert_int_equal(readv_at(rd, 0, iov, 3), 60000);
@@ -155,15 +155,15 @@ CASE(readv__region_lost)
 {
     size_t lengths[] = {100000, 100000};
     int rd = open_at(200000, 0, 0);
-    imd_data_drop(w.data, w.last.region);
+    imd_data_drop(w.data, w.cmd.last.region);
     lay_out(lengths, 2);
     assert_int_equal(readv_at(rd, 0, iov, 2), -1);
     assert_int_equal(fail_error, ENOMEM);
     assert_int_equal(stats().regions_lost, 1);
     rd = open_at(200000, 200000, DODO_FALLBACK);
-    imd_data_drop(w.data, w.last.region);
+    imd_data_drop(w.data, w.cmd.last.region);
     assert_int_equal(readv_at(rd, 0, iov, 2), 200000);
-    assert_scattered(lengths, 2, w.file + 200000, 200000);
+    assert_scattered(lengths, 2, w.disk.bytes + 200000, 200000);
 }
 
 CASE(vector__arguments)
@@ -198,7 +198,7 @@ CASE(vector__arguments)
     assert_int_equal(readv_at(rd, 0, NULL, 0), 0);
     assert_int_equal(writev_at(rd, 0, NULL, 0), 0);
     assert_int_equal(readv_at(rd, 0, iov, IOV_MAX), IOV_MAX);
-    assert_memory_equal(memory, w.file, IOV_MAX);
+    assert_memory_equal(memory, w.disk.bytes, IOV_MAX);
     assert_int_equal(close_rd(rd), 0);
     assert_int_equal(close_rd(rdonly), 0);
 }
@@ -218,12 +218,12 @@ CASE(writev__buffers_of_all_sizes)
 {
     static uint8_t whole[FILE_BYTES], before[FILE_BYTES];
     int rd = open_at(FILE_BYTES, 0, 0);
-    memcpy(before, w.file, sizeof before);
+    memcpy(before, w.disk.bytes, sizeof before);
     size_t sum = fill_buffers(mixed, MIXED, whole);
     assert_int_equal(writev_at(rd, 777, iov, MIXED), sum);
-    assert_memory_equal(w.file + 777, whole, sum);
-    assert_memory_equal(w.file, before, 777);
-    assert_memory_equal(w.file + 777 + sum, before + 777 + sum, FILE_BYTES - 777 - sum);
+    assert_memory_equal(w.disk.bytes + 777, whole, sum);
+    assert_memory_equal(w.disk.bytes, before, 777);
+    assert_memory_equal(w.disk.bytes + 777 + sum, before + 777 + sum, FILE_BYTES - 777 - sum);
     assert_int_equal(info(rd).written, sum);
     assert_int_equal(write_at(rd, 777, before + 777, 10), 10);
     assert_reads_file(rd, 0, 0, FILE_BYTES);
@@ -237,17 +237,17 @@ CASE(writev__counts_what_reached_the_file)
     size_t lengths[] = {30000, 30000, 30000};
     int rd = open_at(200000, 0, 0);
     fill_buffers(lengths, 3, whole);
-    w.write_error = ENOSPC;
-    w.error_from = 60000;
+    w.disk.write_error = ENOSPC;
+    w.disk.error_from = 60000;
     assert_int_equal(writev_at(rd, 0, iov, 3), 60000);
-    assert_memory_equal(w.file, whole, 60000);
-    w.error_from = 0;
+    assert_memory_equal(w.disk.bytes, whole, 60000);
+    w.disk.error_from = 0;
     assert_int_equal(writev_at(rd, 0, iov, 3), -1);
     assert_int_equal(fail_error, ENOSPC);
-    w.write_error = 0;
-    w.write_short = 20000;
+    w.disk.write_error = 0;
+    w.disk.write_short = 20000;
     assert_int_equal(writev_at(rd, 0, iov, 3), 20000);
-    w.write_short = 0;
+    w.disk.write_short = 0;
     assert_true(info(rd).active);
     assert_reads_file(rd, 0, 0, 200000);
 }
@@ -269,5 +269,5 @@ CASE(writev__one_piece_after_the_other)
         do_file(needs);
     }
     assert_int_equal(done(&call), 300000);
-    assert_memory_equal(w.file, whole, 300000);
+    assert_memory_equal(w.disk.bytes, whole, 300000);
 }

@@ -11,7 +11,7 @@ static unsigned blocks_filled(uint64_t first, uint64_t end)
 {
     unsigned n = 0;
     for (uint64_t b = first; b < end; b++)
-        n += imd_data_block_filled(w.data, w.last.region, b);
+        n += imd_data_block_filled(w.data, w.cmd.last.region, b);
     return n;
 }
 
@@ -19,7 +19,7 @@ static unsigned blocks_filled(uint64_t first, uint64_t end)
 static void step_on(void)
 {
     channel_step(w.channels[1], w.now);
-    if (w.head != w.tail)
+    if (w.net.head != w.net.tail)
         pump();
     channel_step(w.channels[1], w.now);
 }
@@ -76,7 +76,7 @@ CASE(windows__all_are_voided_when_the_file_takes_less)
 {
     Call call;
     int rd = write_into_second_window(&call);
-    memcpy(w.file, data, 100000);
+    memcpy(w.disk.bytes, data, 100000);
     FileResult less = {.count = 100000};
     call_file_done(&call, &less, w.now);
     assert_int_equal(done(&call), 100000);
@@ -100,8 +100,8 @@ static void write_begin(Call *call, int rd, size_t len)
 static void write_finish(Call *call, size_t len)
 {
     call_file_taken(call);
-    assert_true(len <= w.file_size);
-    memcpy(w.file, data, len);
+    assert_true(len <= w.disk.size);
+    memcpy(w.disk.bytes, data, len);
     FileResult good = {.count = (ssize_t)len};
     call_file_done(call, &good, w.now);
     assert_int_equal(done(call), len);
@@ -138,7 +138,7 @@ CASE(busy__while_another_window_is_left)
     Call call;
     int rd = write_into_second_window(&call);
     assert_true(channel_is_busy(w.channels[1]));
-    memcpy(w.file, data, BYTES);
+    memcpy(w.disk.bytes, data, BYTES);
     FileResult good = {.count = BYTES};
     call_file_done(&call, &good, w.now);
     assert_int_equal(done(&call), BYTES);

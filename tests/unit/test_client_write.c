@@ -14,7 +14,7 @@ CASE(write__both_halves)
     int rd = open_at(500000, 1000, 0);
     memset(data, 0x5A, sizeof data);
     assert_int_equal(write_at(rd, 4096, data, sizeof data), sizeof data);
-    assert_memory_equal(w.file + 1000 + 4096, data, sizeof data);
+    assert_memory_equal(w.disk.bytes + 1000 + 4096, data, sizeof data);
     assert_reads_file(rd, 1000, 4096, 290000);
     assert_int_equal(info(rd).misses, 0);
     assert_int_equal(info(rd).written, sizeof data);
@@ -96,10 +96,10 @@ CASE(write__remote_failure_poisons)
     int rd = open_at(8192, 0, 0);
     assert_reads_file(rd, 0, 0, 8192);
     settle();
-    w.imd_dead = true;
+    w.net.imd_dead = true;
     assert_int_equal(write_at(rd, 0, data, sizeof data), sizeof data); /* the file has it */
-    assert_memory_equal(w.file, data, sizeof data);
-    w.imd_dead = false;
+    assert_memory_equal(w.disk.bytes, data, sizeof data);
+    w.net.imd_dead = false;
     assert_int_equal(write_at(rd, 0, data, sizeof data), -1);
     assert_int_equal(fail_error, ENOMEM);
     assert_int_equal(read_at(rd, 0, data, sizeof data), -1);
@@ -113,15 +113,15 @@ CASE(write__file_failure_unfills)
     assert_reads_file(rd, 0, 0, 200000);
     settle();
     memset(data, 0x33, sizeof data);
-    w.write_error = ENOSPC;
+    w.disk.write_error = ENOSPC;
     assert_int_equal(write_at(rd, 4096, data, sizeof data), -1);
     assert_int_equal(fail_error, ENOSPC);
-    w.write_error = 0;
+    w.disk.write_error = 0;
     assert_true(info(rd).active);
     assert_true(stats().voided > 0);
     for (uint64_t b = 1; b <= (4096 + sizeof data - 1) / 4096; b++)
-        assert_false(imd_data_block_filled(w.data, w.last.region, b));
-    assert_true(imd_data_block_filled(w.data, w.last.region, 0));
+        assert_false(imd_data_block_filled(w.data, w.cmd.last.region, b));
+    assert_true(imd_data_block_filled(w.data, w.cmd.last.region, 0));
     assert_reads_file(rd, 0, 0, 200000);
 }
 
@@ -130,11 +130,11 @@ CASE(write__short_file_write_tells_its_count)
     uint8_t data[20000];
     int rd = open_at(40960, 0, 0);
     memset(data, 0x44, sizeof data);
-    w.write_short = 6000;
+    w.disk.write_short = 6000;
     assert_int_equal(write_at(rd, 0, data, sizeof data), 6000);
-    w.write_short = 0;
+    w.disk.write_short = 0;
     assert_reads_file(rd, 0, 0, 40960);
-    assert_int_equal(w.file[6000], (uint8_t)(6000 * 7 + (6000 >> 9)));
+    assert_int_equal(w.disk.bytes[6000], (uint8_t)(6000 * 7 + (6000 >> 9)));
 }
 
 /* Windows that were done before the file failed are made unfilled too. */
@@ -151,26 +151,26 @@ CASE(write__late_file_failure_unfills_all_windows)
         channel_step(w.channels[1], w.now);
     call_file_taken(&call);
     settle(); /* the whole remote half is over, the disk is slow */
-    assert_true(imd_data_block_filled(w.data, w.last.region, 0));
+    assert_true(imd_data_block_filled(w.data, w.cmd.last.region, 0));
     FileResult failed = {.count = -1, .error = EIO};
     call_file_done(&call, &failed, w.now);
     assert_int_equal(done(&call), -1);
     assert_int_equal(fail_error, EIO);
     for (uint64_t b = 0; b < (LEN + 4095) / 4096; b++)
-        assert_false(imd_data_block_filled(w.data, w.last.region, b));
+        assert_false(imd_data_block_filled(w.data, w.cmd.last.region, b));
     assert_reads_file(rd, 0, 0, LEN);
 }
 
 CASE(write__inactive_reaches_no_file)
 {
-    uint8_t data[10] = {0}, before = w.file[0];
+    uint8_t data[10] = {0}, before = w.disk.bytes[0];
     int rd = open_at(8192, 0, 0);
-    imd_data_drop(w.data, w.last.region);
+    imd_data_drop(w.data, w.cmd.last.region);
     assert_int_equal(read_at(rd, 0, data, 1), -1);
     data[0] = (uint8_t)(before + 1);
     assert_int_equal(write_at(rd, 0, data, 10), -1);
     assert_int_equal(fail_error, ENOMEM);
-    assert_int_equal(w.file[0], before);
+    assert_int_equal(w.disk.bytes[0], before);
 }
 
 /* ---- calls beside each other ---------------------------------------------------------------- */
@@ -188,7 +188,8 @@ CASE(beside__read_takes_the_file)
     while (call.need != NEED_FILE_WRITE)
         channel_step(w.channels[1], w.now);
     call_file_taken(&call);
-    memcpy(w.file + 4096, data, sizeof data); /* the file half is over, the remote half is not */
+    memcpy(w.disk.bytes + 4096, data,
+           sizeof data); /* the file half is over, the remote half is not */
     Call reader;
     call_read_start(&reader, w.channels[2], rd, 4096, buf, sizeof buf, w.now);
     channel_step(w.channels[2], w.now);
@@ -223,7 +224,7 @@ CASE(sync__failure_poisons)
     uint8_t byte;
     int rd = open_at(8192, 0, 0);
     Call call;
-    w.sync_error = EIO;
+    w.disk.sync_error = EIO;
     call_sync_start(&call, w.channels[1], rd, w.now);
     assert_int_equal(done(&call), -1);
     assert_int_equal(fail_error, EIO);
@@ -241,7 +242,7 @@ CASE(write__as_many_numbers_as_the_host_remembers)
     call_write_start(&first, w.channels[1], rd, 0, data, sizeof data, w.now);
     do_file(run_to_file(&first));
     channel_run(1);
-    w.head = w.tail; /* its datagram is lost, and its thread held up */
+    w.net.head = w.net.tail; /* its datagram is lost, and its thread held up */
     w.asleep = 1;
     for (int i = 0; i < 64; i++) {
         call_write_start(&last, w.channels[2], rd, 8192, data, sizeof data, w.now);

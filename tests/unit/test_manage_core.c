@@ -92,22 +92,22 @@ static void add_up(World *w)
     total.cache.writebacks += st.writebacks;
     total.cache.readaheads += st.readaheads;
     total.cache.readahead_used += st.readahead_used;
-    total.reads += w->reads;
-    total.writes += w->writes;
-    total.syncs += w->syncs;
-    total.closes += w->closes;
-    total.failed_writes += w->failed_writes;
-    total.failed_syncs += w->failed_syncs;
-    total.opens += w->opens;
-    total.opens_failed += w->opens_failed;
-    total.losses += w->losses;
-    total.remote_reads += w->remote_reads;
-    total.fills += w->fills;
-    total.beside += w->beside;
-    total.together += w->together;
-    total.completed += w->completed;
-    total.hits += w->hits;
-    total.file_hits += w->file_hits;
+    total.reads += w->happened.reads;
+    total.writes += w->happened.writes;
+    total.syncs += w->happened.syncs;
+    total.closes += w->happened.closes;
+    total.failed_writes += w->happened.failed_writes;
+    total.failed_syncs += w->happened.failed_syncs;
+    total.opens += w->happened.opens;
+    total.opens_failed += w->happened.opens_failed;
+    total.losses += w->happened.losses;
+    total.remote_reads += w->happened.remote_reads;
+    total.fills += w->happened.fills;
+    total.beside += w->happened.beside;
+    total.together += w->happened.together;
+    total.completed += w->happened.completed;
+    total.hits += w->happened.hits;
+    total.file_hits += w->happened.file_hits;
 }
 
 static void run_seed(uint64_t seed)
