@@ -76,9 +76,8 @@ typedef struct Udp {
     bool too_long; /* a single datagram exceeded the path MTU since this was last cleared */
     int stall_ms;  /* what is left of STALL_MAX_MS in this call */
     Peer peers[PEERS_MAX];
-    Batch batch;      /* the messages as planned */
-    Batch single;     /* a failed GSO message, datagram by datagram */
-    unsigned in_used; /* of these, by the last call */
+    Batch batch;  /* the messages as planned */
+    Batch single; /* a failed GSO message, datagram by datagram */
     struct mmsghdr in[TRANSPORT_BATCH_MAX];
     struct iovec in_iov[TRANSPORT_BATCH_MAX];
     SockAddr in_from[TRANSPORT_BATCH_MAX];
@@ -320,23 +319,23 @@ static int receive(Udp *u, TransportReceive *receives, unsigned count, int flags
         count = TRANSPORT_BATCH_MAX;
     for (unsigned i = 0; i < count; i++) {
         struct msghdr *h = &u->in[i].msg_hdr; /* the rest of it stays as prepared */
-        if (i >= u->in_used && u->in_iov[i].iov_base == receives[i].buf)
-            continue; /* so do those that the last call did not use */
+        if (u->in_iov[i].iov_base == receives[i].buf)
+            continue; /* so do those that no message has come into */
         assert(receives[i].cap >= TRANSPORT_RECV_MAX);
         u->in_iov[i] = (struct iovec){receives[i].buf, receives[i].cap};
         h->msg_namelen = sizeof u->in_from[i];
         h->msg_controllen = sizeof u->in_control[i];
     }
-    u->in_used = 0;
     int n = recvmmsg(u->fd, u->in, count, flags, NULL);
     if (n < 0) {
         int error = errno;
         /* Anything else (ECONNREFUSED ...) is about an earlier send and is gone now. */
         return error == EBADF || error == ENOTSOCK || error == EFAULT ? -error : 0;
     }
-    u->in_used = (unsigned)n;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         take_message(&receives[i], &u->in[i], &u->in_from[i]);
+        u->in_iov[i].iov_base = NULL; /* whichever call is the next to use it prepares it again */
+    }
     return n;
 }
 
