@@ -88,6 +88,16 @@ static void on_readable(evutil_socket_t fd, short what, void *ctx)
     arm(w->loop);
 }
 
+/* What starts a program may have blocked them, and the program inherits that. */
+static void unblock_signals(void)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    for (unsigned i = 0; i < ARRAY_SIZE(signals); i++)
+        (void)sigaddset(&set, signals[i]);
+    (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 static int loop_init(Loop *l)
 {
     l->base = event_base_new();
@@ -101,6 +111,7 @@ static int loop_init(Loop *l)
         if (!l->signals[i] || event_add(l->signals[i], NULL) != 0)
             return -ENOMEM;
     }
+    unblock_signals();
     /* A log that nobody reads any more ends no daemon. */
     return signal(SIGPIPE, SIG_IGN) == SIG_ERR ? -errno : 0;
 }

@@ -77,6 +77,22 @@ TEST(loop__counts_signals)
     loop_free(s.loop);
 }
 
+/* Who started it may have blocked them, and a program inherits that. */
+TEST(loop__hears_signals_that_were_blocked)
+{
+    sigset_t all, before;
+    Story s = {.deadline_ns = 0}; /* ends the loop if they do not come */
+    (void)sigfillset(&all);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &all, &before), 0);
+    assert_int_equal(raise(SIGTERM), 0);
+    s.loop = loop_new(&ops, &s);
+    assert_non_null(s.loop);
+    assert_int_equal(loop_run(s.loop), 0);
+    assert_int_equal(s.signals, 2);
+    loop_free(s.loop);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+}
+
 /* Never the end of a daemon. */
 TEST(loop__reloads_at_a_hangup)
 {
