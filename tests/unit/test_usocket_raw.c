@@ -3,6 +3,7 @@
  * who has it. Run by tests/net/usocket.sh, on the interfaces ua and ub, with a privilege that the
  * library itself does not use: to forge. */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
@@ -174,6 +175,28 @@ TEST(strangers__do_not_hold_up_a_call)
     expect_filled(e.s[0], 7, e.at[1]);
     assert_int_equal(dodo_u_stats(e.s[0], &st), 0);
     assert_int_equal(st.refused + st.dropped, 300);
+    assert_int_equal(close(fd), 0);
+    ends_close(&e);
+}
+
+/* However many are refused before nothing is left: with O_NONBLOCK no call waits. */
+TEST(strangers__do_not_make_a_call_wait)
+{
+    enum { MOST = 260 };
+    Ends e = ends_make();
+    struct sockaddr_ll out;
+    Forged f;
+    char byte;
+    int fd = stranger_open("ub", &out);
+    forge_good(&f, &e.at[0], &e.at[1], 3);
+    f.bytes[LINK + 6] = 9;
+    assert_int_equal(fcntl(e.s[0], F_SETFL, O_NONBLOCK), 0);
+    for (int count = 1; count < MOST; count++) {
+        for (int i = 0; i < count; i++)
+            stranger_send(fd, &out, &f);
+        while (is_readable(e.s[0]))
+            assert_errno(u_recv(e.s[0], &byte, 1, NULL, -1), EAGAIN);
+    }
     assert_int_equal(close(fd), 0);
     ends_close(&e);
 }

@@ -369,7 +369,7 @@ ssize_t socket_receive(Socket *s, const struct iovec *iov, int iovc, DodoUAddr *
             continue;
         if (n != -EAGAIN && n != -EINTR && n != -EBADMSG)
             return n;
-        if (until_ns == 0 || (n == -EAGAIN && never_waits(s)))
+        if (until_ns == 0 || never_waits(s))
             return -EAGAIN;
         int res = wait_for_message(s, until_ns);
         if (res < 0)
