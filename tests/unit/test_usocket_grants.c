@@ -89,6 +89,18 @@ TEST(grants_keep_listed__the_others_go)
     assert_int_equal(grants.count, 0);
 }
 
+/* A socket that goes while the list is read takes another one's line with it. */
+TEST(grants_list_is_whole__if_nothing_that_it_has_has_gone)
+{
+    static const char first[] = "sk RefCnt Inode\na 3 11\nb 3 12\nd 3 14\n"; /* 13 was left out */
+    assert_false(grants_list_is_whole(first, "sk RefCnt Inode\nb 3 12\nc 3 13\nd 3 14\n"));
+    assert_false(grants_list_is_whole(first, "sk RefCnt Inode\na 3 11\nb 3 12\nd 3 144\n"));
+    assert_false(grants_list_is_whole(first, ""));
+    assert_true(grants_list_is_whole(first, first));
+    assert_true(grants_list_is_whole(first, "z 3 10\na 4 11\nb 3 12\nd 3 14\ne 3 15\n"));
+    assert_true(grants_list_is_whole("", first));
+}
+
 TEST(grants_format__parse_reads)
 {
     static Grants back;

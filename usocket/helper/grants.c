@@ -65,16 +65,38 @@ static bool line_inode(const char *line, size_t len, uint64_t *ret)
     return true;
 }
 
-static bool is_listed(const char *list, uint64_t inode)
+/* That of the next line that has one. False: there is none. */
+static bool next_inode(const char **at, uint64_t *ret)
 {
-    for (const char *line = list; *line;) {
-        uint64_t found;
+    while (**at) {
+        const char *line = *at;
         size_t n = strcspn(line, "\n");
-        if (line_inode(line, n, &found) && found == inode)
+        *at = line + n + (line[n] == '\n');
+        if (line_inode(line, n, ret))
             return true;
-        line += n + (line[n] == '\n');
     }
     return false;
+}
+
+static bool is_listed(const char *list, uint64_t inode)
+{
+    uint64_t found;
+    while (next_inode(&list, &found))
+        if (found == inode)
+            return true;
+    return false;
+}
+
+bool grants_list_is_whole(const char *list, const char *later)
+{
+    uint64_t inode, found;
+    while (next_inode(&list, &inode)) {
+        do
+            if (!next_inode(&later, &found))
+                return false;
+        while (found != inode);
+    }
+    return true;
 }
 
 void grants_keep_listed(Grants *g, const char *list)

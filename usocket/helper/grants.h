@@ -35,8 +35,12 @@ typedef struct Grants {
 int grants_pick(const Grants *g, const Grant *wanted, uint16_t random, uint16_t *ret_port);
 /* What grants_pick() found room for. */
 void grants_add(Grants *g, const Grant *grant);
-/* Forgets those whose sockets are not in the list any more. @list: /proc/net/packet. */
+/* Forgets those whose sockets are not in the list any more. @list: /proc/net/packet, whole. */
 void grants_keep_listed(Grants *g, const char *list);
+/* Whether no socket is missing from @list, for @later was read after it. The kernel gives its list
+ * in pieces, and counts how far it has come: when a socket goes that it has listed, it leaves out
+ * one that lives. But then @later does not have the one that went. */
+bool grants_list_is_whole(const char *list, const char *later);
 
 /* For the helper's next start: a line for each, "INTERFACE PORT UID INODE". Its length. */
 size_t grants_format(const Grants *g, char *buf, size_t cap);

@@ -76,8 +76,11 @@ static int read_all(const char *path, char *text, size_t cap)
 /* What is not known to be gone is there. */
 static int forget_gone(Server *s)
 {
-    int res = read_all("/proc/self/net/packet", s->list, sizeof s->list);
+    static const char path[] = "/proc/self/net/packet";
+    int res = read_all(path, s->list, sizeof s->list);
     if (res == 0)
+        res = read_all(path, s->later, sizeof s->later);
+    if (res == 0 && grants_list_is_whole(s->list, s->later))
         grants_keep_listed(&s->grants, s->list);
     return res;
 }

@@ -21,6 +21,7 @@ typedef struct Server {
     Grants grants;
     Refusals refusals;
     char list[SERVER_LIST_MAX]; /* the kernel's, of the sockets that there are */
+    char later[SERVER_LIST_MAX];
     char text[GRANTS_TEXT_MAX];
 } Server;
 
