@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -272,6 +273,27 @@ TEST_HELPER(requests__of_the_silent)
         assert_int_equal(close(fds[i]), 0);
 }
 
+/* Also where it began with fewer descriptors than that takes. */
+TEST_HELPER(requests__of_the_silent_with_few_descriptors)
+{
+    static int fds[SERVER_CLIENTS_MAX];
+    struct rlimit before, few;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = 32;
+    helper_stop();
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    helper_start();
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    for (int i = 0; i < SERVER_CLIENTS_MAX; i++)
+        fds[i] = helper_connect();
+    int s = bind_port(7);
+    assert_true(s >= 0);
+    assert_int_equal(u_close(s), 0);
+    for (int i = 0; i < SERVER_CLIENTS_MAX; i++)
+        assert_int_equal(close(fds[i]), 0);
+}
+
 /* Who does not read the reply loses the socket, and the port is free again. */
 TEST_HELPER(requests__whose_reply_nobody_takes)
 {
@@ -343,6 +365,17 @@ TEST_HELPER(start__says_what_to_fix)
     int s = bind_port(7);
     assert_true(s >= 0);
     assert_int_equal(u_close(s), 0);
+}
+
+TEST_HELPER(start__wants_enough_descriptors)
+{
+    const struct rlimit few = {20, 20};
+    const char *const options[] = {"--interface=ua", NULL};
+    pid_t pid = fork(); /* who has lowered its limit cannot raise it again */
+    if (pid == 0)
+        _exit(setrlimit(RLIMIT_NOFILE, &few) == 0 ? refuses(options, "needs 80: raise ulimit -n")
+                                                  : 255);
+    assert_int_equal(status_of(pid), 1);
 }
 
 /* What it needs no more is given up. */

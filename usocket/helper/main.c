@@ -5,10 +5,12 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,6 +29,7 @@
 #include "usocket/raw/mac.h"
 
 enum { EXIT_START = 1, EXIT_USAGE = 2, LISTEN_FIRST_FD = 3, SHOWN_MAX = 200 };
+enum { DESCRIPTORS = SERVER_CLIENTS_MAX + 16 }; /* connections, and what it opens itself */
 
 static const char program[] = "dodo-socket";
 static const char run_dir[] = "/run/dodo-socket";
@@ -137,6 +140,22 @@ static int parse_options(int argc, char **argv, Options *o)
 }
 
 /* ---- start ----------------------------------------------------------------------------------- */
+
+/* Without enough of them, those who connect and say nothing could keep others out. */
+static int check_descriptors(void)
+{
+    char what[120];
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= DESCRIPTORS)
+        return 0;
+    limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
+    if (limit.rlim_cur == DESCRIPTORS && setrlimit(RLIMIT_NOFILE, &limit) == 0)
+        return 0;
+    (void)snprintf(what, sizeof what,
+                   "it may have only %ju files open, and needs %d: raise ulimit -n (LimitNOFILE=)",
+                   (uintmax_t)limit.rlim_cur, DESCRIPTORS);
+    return fail(EXIT_START, what, 0);
+}
 
 /* The group by its name or number. Without one that exists, root's. */
 static gid_t find_group(const char *name)
@@ -281,5 +300,6 @@ int main(int argc, char **argv)
     int status = parse_options(argc, argv, &o);
     if (status != 0 || o.done)
         return status;
-    return run(&o);
+    status = check_descriptors();
+    return status != 0 ? status : run(&o);
 }
