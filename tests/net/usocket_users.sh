@@ -34,7 +34,9 @@ if ! hosts_switch || ! host_add a || ! host_add b; then
 fi
 for host in a b; do
   mkdir "$work/$host"
-  proc_start "socket-$host" "$host" "$bin_socket" --interface eth0 --socket "$work/$host/eth0" --group "$group"
+  # On a small stack: a user may be in very many groups.
+  proc_start "socket-$host" "$host" prlimit --stack=131072 "$bin_socket" --interface eth0 --socket "$work/$host/eth0" \
+    --group "$group"
   must "the helper of $host is ready" grep -qs "^dodo-socket ready: " "$work/socket-$host.out"
 done
 

@@ -27,7 +27,7 @@ enum { AT_STOP, AT_LISTENER, AT_CLIENTS };
 
 static bool in_group(int fd, gid_t group, const struct ucred *who)
 {
-    gid_t groups[NGROUPS_MAX];
+    static gid_t groups[NGROUPS_MAX]; /* for a stack that is small they are many */
     socklen_t len = sizeof groups;
     if (who->gid == group)
         return true;
