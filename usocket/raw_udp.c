@@ -23,6 +23,7 @@
 #include "base/time.h"
 #include "usocket/raw/ask.h"
 #include "usocket/raw/datagram.h"
+#include "usocket/raw/interface.h"
 #include "usocket/raw/mac.h"
 #include "usocket/raw/neighbours.h"
 #include "usocket/raw/peers.h"
@@ -491,10 +492,9 @@ static int watch_both(RawUdp *r)
 
 static int open_frames(RawUdp *r, const TransportRaw *raw)
 {
-    r->interface = if_nametoindex(raw->interface);
-    if (r->interface == 0)
-        return -ENODEV;
-    int res = ask_for_port(r, raw);
+    int res = interface_number(raw->interface, &r->interface);
+    if (res == 0)
+        res = ask_for_port(r, raw);
     if (res == 0)
         res = read_mtu(r, raw->interface);
     if (res == 0)

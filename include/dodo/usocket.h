@@ -78,6 +78,8 @@ typedef struct DodoUAddr {
  * Returns: the address; one of kind DODO_U_NONE with errno set when there is none.
  * Errors:  EINVAL  @text is NULL or no address: names of hosts are none
  *          ENODEV  this host has no interface of that name
+ *          EMFILE, ENFILE, ENOMEM  no descriptor or memory to look for the interface: close
+ *                  something
  * Threads: safe.  Ownership: @text is not kept.  Source: paper 4.6.  Since: 0.1
  */
 DODO_API DodoUAddr dodo_u_aton(const char *text);

@@ -3,6 +3,7 @@
  * raw. */
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/lib/needs.h"
@@ -320,6 +321,52 @@ TEST(bind__what_is_wrong)
     assert_int_equal(u_bind(s, a, 1), 0);
     assert_errno(u_bind(s, a, 1), EINVAL);
     assert_int_equal(u_close(s), 0);
+}
+
+/* Whichever step it has no descriptor for, it says so. */
+TEST(bind__without_descriptors)
+{
+    const macaddr_t wanted = u_aton(via->local[0]);
+    const int s = u_socket(0, 0), first = dup(STDERR_FILENO);
+    int result = -1;
+    struct rlimit before, few;
+    assert_true(s >= 0 && first >= 0);
+    assert_int_equal(close(first), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    for (few.rlim_cur = (rlim_t)first; result != 0; few.rlim_cur++) {
+        macaddr_t a = wanted;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        result = u_bind(s, &a, 1);
+        const int error = errno;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        if (result != 0)
+            assert_int_equal(error, EMFILE);
+    }
+    assert_int_equal(u_close(s), 0);
+}
+
+/* An interface is found, or there is no descriptor for that; what is known needs none. */
+TEST(calls__without_descriptors)
+{
+    Ends e = ends_make();
+    const ssize_t max = dodo_u_max(e.s[0]);
+    const int first = dup(STDERR_FILENO);
+    struct rlimit before, none;
+    assert_true(first >= 0);
+    assert_int_equal(close(first), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = (rlim_t)first;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    errno = 0;
+    const macaddr_t a = u_aton(via->local[0]);
+    const int error = errno;
+    const ssize_t same = dodo_u_max(e.s[0]);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_true(a.kind != DODO_U_NONE || error == EMFILE);
+    assert_int_equal(same, max);
+    ends_close(&e);
 }
 
 TEST(bind__several_addresses_all_or_none)

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <net/if.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "base/parse.h"
 #include "usocket/public/address.h"
 #include "usocket/public/socket.h"
+#include "usocket/raw/interface.h"
 
 static __thread char error_text[256];
 static __thread char address_text[DODO_U_TEXT_MAX];
@@ -92,24 +92,25 @@ DodoUAddr dodo_u_aton(const char *text)
         return a;
     Call c;
     cancel_off(&c);
-    a.scope = if_nametoindex(interface);
+    int res = interface_number(interface, &a.scope);
     cancel_on(&c);
-    if (a.scope == 0 && parse_u64(interface, 1, INT32_MAX, &number) == 0)
+    if (res < 0 && parse_u64(interface, 1, INT32_MAX, &number) == 0) {
         a.scope = (uint32_t)number;
-    if (a.scope == 0) {
-        (void)fail(-ENODEV, "there is no interface %s", interface);
-        return none;
+        res = 0;
     }
-    return a;
+    if (res == 0)
+        return a;
+    (void)fail(res, "no interface %s: %s", interface, strerror(-res));
+    return none;
 }
 
 char *dodo_u_ntoa(DodoUAddr addr, char *text)
 {
-    char interface[IF_NAMESIZE];
+    char interface[INTERFACE_NAME];
     int error = errno;
     Call c;
     cancel_off(&c);
-    bool named = addr.scope && if_indextoname(addr.scope, interface);
+    bool named = addr.scope && interface_name(addr.scope, interface) == 0;
     cancel_on(&c);
     errno = error;
     return address_format(&addr, named ? interface : NULL, text ? text : address_text,

@@ -91,8 +91,8 @@ static ssize_t raw_receive(const Way *w, const struct iovec *iov, int iovc, Dodo
 
 static ssize_t raw_message_max(const Way *w)
 {
-    struct ifreq r = {0};
-    if (!if_indextoname(w->local.scope, r.ifr_name) || ioctl(w->fd, SIOCGIFMTU, &r) != 0)
+    struct ifreq r = {.ifr_ifindex = (int)w->local.scope};
+    if (ioctl(w->fd, SIOCGIFNAME, &r) != 0 || ioctl(w->fd, SIOCGIFMTU, &r) != 0)
         return -ENODEV;
     ssize_t max = r.ifr_mtu - FRAME_HEADER;
     return max < FRAME_MESSAGE_MAX ? max : FRAME_MESSAGE_MAX;

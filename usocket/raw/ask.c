@@ -2,7 +2,6 @@
 #include "usocket/raw/ask.h"
 
 #include <errno.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/time.h"
+#include "usocket/raw/interface.h"
 
 static const char run_dir[] = "/run/dodo-socket";
 
@@ -71,6 +71,8 @@ static int receive_reply(int helper, GrantReply *ret, int *ret_fd)
     if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
         c->cmsg_len == CMSG_LEN(sizeof *ret_fd))
         memcpy(ret_fd, CMSG_DATA(c), sizeof *ret_fd);
+    else if (m.msg_flags & MSG_CTRUNC) /* it came, and there was no descriptor for it */
+        return -EMFILE;
     return grant_reply_decode(bytes, (size_t)n, ret);
 }
 
@@ -92,10 +94,11 @@ int ask_helper(const AskRequest *r, GrantReply *ret)
 {
     uint8_t bytes[GRANT_MESSAGE];
     GrantRequest request = {.port = r->port};
-    char name[IF_NAMESIZE];
+    char name[INTERFACE_NAME];
 
-    if (!if_indextoname(r->interface, name))
-        return -ENODEV;
+    int res = interface_name(r->interface, name);
+    if (res < 0)
+        return res;
     (void)snprintf(request.interface, sizeof request.interface, "%s", name);
     memcpy(request.mac, r->mac, FRAME_MAC);
     CLEANUP_CLOSE int helper = connect_helper(name, r->wait_ns);
@@ -105,7 +108,7 @@ int ask_helper(const AskRequest *r, GrantReply *ret)
     if (send(helper, bytes, sizeof bytes, MSG_NOSIGNAL) < 0)
         return errno == EAGAIN ? -ETIMEDOUT : -EPROTO;
     CLEANUP_CLOSE int fd = -1;
-    int res = receive_reply(helper, ret, &fd);
+    res = receive_reply(helper, ret, &fd);
     if (res == 0 && ret->error)
         res = -ret->error;
     if (res == 0)
