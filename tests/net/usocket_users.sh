@@ -70,6 +70,13 @@ pings stranger "$udp" "$raw" "$udp"
 grep -q 'refused requests=[0-9]* uid=4303 ' "$work/socket-a.log" || fail "the helper does not look who asks: $(cat "$work/socket-a.log")"
 pings supplementary "$raw" "$raw" "$udp"
 
+# A helper of another network namespace is of no use, also where its interface has the same number.
+number() { on "$1" ip -o link show eth0 | cut -d: -f1; }
+[ "$(number a)" = "$(number b)" ] || fail "the interfaces have different numbers"
+DODO_SOCKET_DIR=$work/a as first b timeout 60 "$work/bin/uping" -n 100 "$raw" "$udp" >"$work/uping.out" 2>"$work/uping.log" ||
+  fail "uping: $(cat "$work/uping.log")"
+grep -q 'for this network namespace' "$work/uping.log" || fail "it takes a socket of another one: $(cat "$work/uping.out")"
+
 # ---- a copy -----------------------------------------------------------------------------------
 
 # copies NAME ADDRESS-OF-TAKER ADDRESS-FOR-GIVER

@@ -14,6 +14,10 @@
 #include "base/time.h"
 #include "usocket/raw/interface.h"
 
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
+
 static const char run_dir[] = "/run/dodo-socket";
 
 /* Where the helper of that interface listens. */
@@ -76,12 +80,21 @@ static int receive_reply(int helper, GrantReply *ret, int *ret_fd)
     return grant_reply_decode(bytes, (size_t)n, ret);
 }
 
-/* Is it what we asked for, in our network namespace? */
-static int check_socket(int fd, uint32_t interface, const GrantReply *r)
+/* The network namespace that a socket is of; 0: the kernel does not tell (before Linux 5.14). */
+static uint64_t namespace_of(int fd)
+{
+    uint64_t cookie = 0;
+    socklen_t len = sizeof cookie;
+    return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) == 0 ? cookie : 0;
+}
+
+/* Is it what we asked for, in our network namespace, of which @own is? In another one an interface
+ * may have the same name and number. */
+static int check_socket(int fd, int own, uint32_t interface, const GrantReply *r)
 {
     int domain = 0, type = 0;
     socklen_t len = sizeof domain;
-    if (r->interface != interface)
+    if (r->interface != interface || namespace_of(fd) != namespace_of(own))
         return -EPROTO;
     if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) != 0 ||
         getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) != 0 || domain != AF_PACKET ||
@@ -112,6 +125,6 @@ int ask_helper(const AskRequest *r, GrantReply *ret)
     if (res == 0 && ret->error)
         res = -ret->error;
     if (res == 0)
-        res = fd >= 0 ? check_socket(fd, r->interface, ret) : -EPROTO;
+        res = fd >= 0 ? check_socket(fd, helper, r->interface, ret) : -EPROTO;
     return res < 0 ? res : STEAL_FD(fd);
 }
