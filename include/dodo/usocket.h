@@ -187,7 +187,7 @@ DODO_API int dodo_u_connect(int usockfd, DodoUAddr addr);
  *          EDESTADDRREQ  it is not connected: dodo_u_connect() first
  *          EMSGSIZE  the message is longer than dodo_u_max(): make two of it
  *          EINVAL  @buff is NULL with @len > 0; or it is connected to a link-local address without
- *                  its interface
+ *                  its interface, or to another host from a loopback address
  *          EAGAIN  the buffer is full, and the socket has O_NONBLOCK: try again in a moment
  *          ENETDOWN, ENETUNREACH, EHOSTUNREACH, ENOBUFS, EPERM, or another errno of sendto(2): the
  *                  interface is down, there is no way, a queue is full, a firewall refuses: as if

@@ -286,7 +286,8 @@ static const char *send_advice(int error)
         return "the socket was closed meanwhile";
     case EINVAL:
         return "a buffer is NULL, or there are too many of them; or the address that it is "
-               "connected to is link-local and lacks its interface";
+               "connected to is link-local and lacks its interface, or another host's while it "
+               "is bound to a loopback address";
     case ENXIO:
     case ENODEV:
         return "the interface is gone; close the socket";
