@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/os.h"
 #include "daemon/helper.h"
 #include "daemon/look_time.h"
@@ -52,8 +53,8 @@ static void drain(int news)
 static int look(const AddressWish *wish, const Addr *at, Addr *ret)
 {
     char error[HOST_ADDRESS_ERROR_MAX];
-    g_autofree HostAddresses *all = g_new(HostAddresses, 1);
-    if (host_addresses_read(all) < 0 || host_addresses_have(all, at))
+    CLEANUP(host_addresses_clear) HostAddresses all = {0};
+    if (host_addresses_read(&all) < 0 || host_addresses_have(&all, at))
         return 0;
     int res = host_address_find(wish, ret, error);
     return res < 0 ? res : !addr_same_host(ret, at);

@@ -9,10 +9,33 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/resolve.h"
 #include "base/sockaddr.h"
 
 /* ---- all of them ----------------------------------------------------------------------------- */
+
+void host_addresses_clear(HostAddresses *all)
+{
+    g_free(all->of);
+    *all = (HostAddresses){.count = 0};
+}
+
+void host_addresses_take(HostAddresses *ret, const struct ifaddrs *list)
+{
+    gsize room = 0;
+    for (const struct ifaddrs *i = list; i; i = i->ifa_next)
+        room++;
+    *ret = (HostAddresses){.of = g_new0(HostAddress, room)};
+    for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
+        HostAddress *h = &ret->of[ret->count];
+        if (!i->ifa_addr)
+            continue;
+        h->addr = addr_from((const SockAddr *)(const void *)i->ifa_addr);
+        (void)g_strlcpy(h->interface, i->ifa_name, sizeof h->interface);
+        ret->count += h->addr.kind != ADDR_NONE;
+    }
+}
 
 int host_addresses_read(HostAddresses *ret)
 {
@@ -21,14 +44,7 @@ int host_addresses_read(HostAddresses *ret)
     *ret = (HostAddresses){.count = 0};
     if (getifaddrs(&list) != 0)
         return -errno;
-    for (const struct ifaddrs *i = list; i && ret->count < HOST_ADDRESSES_MAX; i = i->ifa_next) {
-        HostAddress *h = &ret->of[ret->count];
-        if (!i->ifa_addr)
-            continue;
-        h->addr = addr_from((const SockAddr *)(const void *)i->ifa_addr);
-        (void)g_strlcpy(h->interface, i->ifa_name, sizeof h->interface);
-        ret->count += h->addr.kind != ADDR_NONE;
-    }
+    host_addresses_take(ret, list);
     freeifaddrs(list);
     if (g_file_get_contents("/proc/net/if_inet6", &marks, NULL, NULL))
         host_addresses_mark(ret, marks);
@@ -105,9 +121,9 @@ const Addr *host_addresses_pick(const HostAddresses *all, const char *interface,
 static int of_interface(const AddressWish *w, Addr *ret, char *error)
 {
     const char *name = w->listen.interface;
-    g_autofree HostAddresses *all = g_new(HostAddresses, 1);
-    int res = host_addresses_read(all);
-    const Addr *a = res < 0 ? NULL : host_addresses_pick(all, name, w->kind);
+    CLEANUP(host_addresses_clear) HostAddresses all = {0};
+    int res = host_addresses_read(&all);
+    const Addr *a = res < 0 ? NULL : host_addresses_pick(&all, name, w->kind);
     if (a) {
         *ret = *a;
         return 0;

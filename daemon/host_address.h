@@ -6,7 +6,7 @@
 #include "base/listen.h"
 #include "base/places.h"
 
-enum { HOST_ADDRESSES_MAX = 256, HOST_ADDRESS_ERROR_MAX = 512 };
+enum { HOST_ADDRESS_ERROR_MAX = 512 };
 
 typedef struct HostAddress {
     char interface[LISTEN_INTERFACE_MAX];
@@ -14,11 +14,16 @@ typedef struct HostAddress {
     bool passing; /* IPv6: made for privacy and soon replaced, or not valid yet, or no more */
 } HostAddress;
 typedef struct HostAddresses {
-    unsigned count; /* what there are beyond HOST_ADDRESSES_MAX is left out */
-    HostAddress of[HOST_ADDRESSES_MAX];
+    unsigned count;
+    HostAddress *of; /* on the heap */
 } HostAddresses;
 
+struct ifaddrs;
+
 int host_addresses_read(HostAddresses *ret); /* 0, -errno */
+/* A list of getifaddrs(3): all of it, for any address may be the one that counts. */
+void host_addresses_take(HostAddresses *ret, const struct ifaddrs *list);
+void host_addresses_clear(HostAddresses *all); /* also of zeroed ones */
 /* Marks those that @if_inet6, the text of /proc/net/if_inet6, calls passing. */
 void host_addresses_mark(HostAddresses *all, const char *if_inet6);
 bool host_addresses_have(const HostAddresses *all, const Addr *a); /* on any port */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "daemon/host_address.h"
 #include "tools/cluster_status.h"
 #include "tools/drain_words.h"
@@ -17,7 +18,7 @@ static bool is_here(const Addr *a, const void *here)
 int drain_find_here(ToolClient *manager, Addr *ret, char error[CONFIG_ERROR_MAX])
 {
     ClusterStatus s;
-    HostAddresses here;
+    CLEANUP(host_addresses_clear) HostAddresses here = {0};
     int res = host_addresses_read(&here);
     if (res < 0) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "cannot read the addresses of this host: %s",

@@ -5,16 +5,21 @@
 #include "daemon/look_time.h"
 
 #include <errno.h>
+#include <arpa/inet.h>
 #include <glib.h>
+#include <ifaddrs.h>
 #include <poll.h>
 #include <string.h>
 
 #include "tests/lib/case.h"
 
-static HostAddresses all;
+enum { SOME_MAX = 16 };
+static HostAddress some[SOME_MAX];
+static HostAddresses all = {.of = some};
 
 static void add(const char *interface, const char *text)
 {
+    assert_true(all.count < SOME_MAX);
     HostAddress *h = &all.of[all.count++];
     *h = (HostAddress){.passing = false};
     (void)g_strlcpy(h->interface, interface, sizeof h->interface);
@@ -74,6 +79,35 @@ TEST(have__on_any_port)
     assert_true(host_addresses_have(&all, &a));
     assert_int_equal(addr_parse("10.0.0.3:77", 0, &a), 0);
     assert_false(host_addresses_have(&all, &a));
+}
+
+/* A host that serves others may have hundreds, and its own one behind them. */
+TEST(take__however_many_there_are)
+{
+    enum { MANY = 5000 };
+    static struct ifaddrs list[MANY];
+    static struct sockaddr_in at[MANY];
+    static char lo[] = "lo", own[] = "eth0";
+    char text[ADDR_TEXT_MAX];
+    HostAddresses many;
+    for (unsigned i = 0; i < MANY; i++) {
+        at[i] =
+            (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a000001 + i)};
+        list[i] = (struct ifaddrs){.ifa_name = i + 1 < MANY ? lo : own,
+                                   .ifa_addr = i % 2 == 0 && i + 1 < MANY
+                                                   ? NULL /* an interface without one */
+                                                   : (struct sockaddr *)(void *)&at[i],
+                                   .ifa_next = i + 1 < MANY ? &list[i + 1] : NULL};
+    }
+    host_addresses_take(&many, list);
+    assert_int_equal(many.count, MANY / 2);
+    const Addr *a = host_addresses_pick(&many, own, ADDR_NONE);
+    assert_non_null(a);
+    assert_string_equal(addr_format(a, text, sizeof text), "10.0.19.136:0");
+    host_addresses_clear(&many);
+    host_addresses_take(&many, NULL);
+    assert_int_equal(many.count, 0);
+    host_addresses_clear(&many);
 }
 
 /* ---- when to look ---------------------------------------------------------------------------- */
