@@ -40,8 +40,10 @@ void mailbox_post(Mailbox *m, Letter *letter)
 void mailbox_wait(const Mailbox *m)
 {
     struct pollfd at = {.fd = m->fd, .events = POLLIN};
+    eventfd_t ignored;
     while (!mailbox_waiting(m))
-        (void)poll(&at, 1, -1);
+        if (poll(&at, 1, -1) > 0)
+            (void)eventfd_read(m->fd, &ignored); /* perhaps of a letter that has been taken */
 }
 
 bool mailbox_waiting(const Mailbox *m)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The loop: descriptors, the timer, signals; and the mailbox that wakes it from another thread. */
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -262,6 +265,37 @@ static void *post(void *ctx)
         mailbox_post(&s->mail, &numbered[i].letter);
     }
     return NULL;
+}
+
+static void *wait_for_mail(void *ctx)
+{
+    mailbox_wait(&((Story *)ctx)->mail);
+    return NULL;
+}
+
+static bool bell_is_silent(const Mailbox *m)
+{
+    struct pollfd at = {.fd = m->fd, .events = POLLIN};
+    return poll(&at, 1, 0) == 0;
+}
+
+/* The bell of a letter may come when that has been taken, with another one's: who waits for the
+ * next letter sleeps. */
+TEST(mailbox__waiting_sleeps_after_a_late_bell)
+{
+    Story s = {.deadline_ns = TIME_NEVER};
+    pthread_t waiter;
+    assert_int_equal(mailbox_init(&s.mail), 0);
+    assert_int_equal(eventfd_write(s.mail.fd, 1), 0);
+    assert_int_equal(pthread_create(&waiter, NULL, wait_for_mail, &s), 0);
+    const uint64_t end = time_add(os_now_ns(), PATIENCE_S * NS_PER_S);
+    while (!bell_is_silent(&s.mail) && os_now_ns() < end)
+        (void)sched_yield();
+    assert_true(bell_is_silent(&s.mail)); /* else it is heard again and again */
+    mailbox_post(&s.mail, &numbered[0].letter);
+    assert_int_equal(pthread_join(waiter, NULL), 0);
+    assert_ptr_equal(mailbox_take(&s.mail), &numbered[0].letter);
+    mailbox_deinit(&s.mail);
 }
 
 TEST(mailbox__wakes_the_loop_in_order)
