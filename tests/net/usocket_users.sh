@@ -9,11 +9,12 @@ fi
 . "$(dirname "$0")/lib.sh"
 
 bin_socket=$DODO_BUILD/usocket/helper/dodo-socket
-# Three users that do not exist on this machine. The group is the first one's primary group, and a supplementary group of
-# the second one; the third one is not in it.
+# Users that do not exist on this machine. The group is the first one's primary group, and a supplementary group of the
+# second one; the others are not in it. The last one is in root's.
 group=4242
 declare -A ids=([first]="--reuid 4301 --regid $group --clear-groups"
-  [supplementary]="--reuid 4302 --regid 4302 --groups 4301,$group" [stranger]="--reuid 4303 --regid 4303 --clear-groups")
+  [supplementary]="--reuid 4302 --regid 4302 --groups 4301,$group" [stranger]="--reuid 4303 --regid 4303 --clear-groups"
+  [administrator]="--reuid 4304 --regid 4304 --groups 0")
 # as USER HOST COMMAND...
 as() {
   local id host=$2
@@ -113,3 +114,11 @@ proc_signal socket-a TERM
 proc_wait socket-a || fail "the helper ended with status $?"
 pings first "$udp" "$raw" "$udp"
 grep -q 'start dodo-socket' "$work/uping.log" || fail "nobody says what to do: $(cat "$work/uping.log")"
+
+# ---- without a group --------------------------------------------------------------------------
+
+proc_start socket-a2 a "$bin_socket" --interface eth0 --socket "$work/a/eth0" --group nobody-has-made-it
+must "the helper of a is ready" grep -qs "^dodo-socket ready: " "$work/socket-a2.out"
+grep -q 'no_group group=nobody-has-made-it' "$work/socket-a2.log" || fail "it does not say that there is no group"
+pings administrator "$udp" "$raw" "$udp"
+grep -q 'refused requests=1 uid=4304 ' "$work/socket-a2.log" || fail "root's group counts as the one that there is not"

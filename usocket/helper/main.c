@@ -157,7 +157,7 @@ static int check_descriptors(void)
     return fail(EXIT_START, what, 0);
 }
 
-/* The group by its name or number. Without one that exists, root's. */
+/* The group by its name or number. Without one that exists, none: nobody is in that. */
 static gid_t find_group(const char *name)
 {
     uint64_t number;
@@ -169,7 +169,7 @@ static gid_t find_group(const char *name)
     log_event(LOG_LEVEL_WARN, "no_group",
               "group=%s fix=\"make it, or give --group: only root and the helper's user may ask\"",
               name);
-    return 0;
+    return (gid_t)-1;
 }
 
 /* What the service manager listens on for us, as sd_listen_fds(3) has it; -1: nothing. */
