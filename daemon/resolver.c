@@ -15,15 +15,20 @@
 
 typedef struct Question {
     Places places;
+    uint32_t moves; /* the answer says them, too */
     uint8_t kind;
     bool loopback_only;
 } Question;
+
+typedef struct Answer {
+    uint32_t moves;
+    Resolved resolved;
+} Answer;
 
 /* Questions that wait are one. */
 __attribute__((noreturn)) static void serve(int channel)
 {
     Question q;
-    Resolved answer;
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     for (;;) {
         ssize_t n = recv(channel, &q, sizeof q, 0);
@@ -31,7 +36,8 @@ __attribute__((noreturn)) static void serve(int channel)
             continue;
         if (n != sizeof q)
             _exit(EXIT_SUCCESS);
-        resolve_places(&q.places, q.kind, q.loopback_only, &answer);
+        Answer answer = {.moves = q.moves};
+        resolve_places(&q.places, q.kind, q.loopback_only, &answer.resolved);
         (void)send(channel, &answer, sizeof answer, MSG_NOSIGNAL);
     }
 }
@@ -71,6 +77,7 @@ int resolver_move(Resolver *r, const Places *places)
         if (r->loopback_only && !addr_is_loopback(&all[i]))
             return -EACCES;
     r->places = *places;
+    r->moves++; /* what is on its way is about others */
     return 0;
 }
 
@@ -89,22 +96,27 @@ void resolver_step(const Resolver *r, Finder *f)
 {
     if (r->fd < 0 || !finder_take(f))
         return;
-    const Question q = {.places = r->places, .kind = r->kind, .loopback_only = r->loopback_only};
+    const Question q = {
+        .places = r->places, .moves = r->moves, .kind = r->kind, .loopback_only = r->loopback_only};
     if (send(r->fd, &q, sizeof q, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
         log_event(LOG_LEVEL_ERROR, "not_resolved", "error=\"%s\"", strerror(errno));
 }
 
 static int receive(const Resolver *r, Resolved *ret)
 {
-    ssize_t n = r->fd < 0 ? 0 : recv(r->fd, ret, sizeof *ret, MSG_DONTWAIT | MSG_TRUNC);
+    Answer a;
+    ssize_t n = r->fd < 0 ? 0 : recv(r->fd, &a, sizeof a, MSG_DONTWAIT | MSG_TRUNC);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return -EAGAIN;
     if (n <= 0)
         return -EPIPE;
-    return n != sizeof *ret || ret->count > PLACES_FOUND_MAX ||
-                   !memchr(ret->error, '\0', sizeof ret->error)
-               ? -EBADMSG
-               : 0;
+    if (n != sizeof a || a.resolved.count > PLACES_FOUND_MAX ||
+        !memchr(a.resolved.error, '\0', sizeof a.resolved.error))
+        return -EBADMSG;
+    if (a.moves != r->moves)
+        return -EAGAIN;
+    *ret = a.resolved;
+    return 0;
 }
 
 int resolver_take(Resolver *r, Resolved *ret)

@@ -11,7 +11,8 @@
 typedef struct Resolver {
     int fd; /* its end of the channel; -1: there is none */
     Places places;
-    uint8_t kind; /* only addresses of this family */
+    uint32_t moves; /* how often these have become others */
+    uint8_t kind;   /* only addresses of this family */
     bool loopback_only;
     char error[RESOLVE_ERROR_MAX]; /* as last logged */
 } Resolver;
@@ -29,8 +30,8 @@ int resolver_move(Resolver *r, const Places *places);
 bool resolver_follow(Resolver *r, const char *text, Places *ret);
 /* Asks if the names are wanted. The answer makes the descriptor readable. */
 void resolver_step(const Resolver *r, Finder *f);
-/* 0; -EAGAIN: it has not come yet; other -errno: the process has ended or talks nonsense. Names
- * without an address are logged, once. */
+/* 0; -EAGAIN: it has not come yet, or was about other places; other -errno: the process has ended
+ * or talks nonsense. Names without an address are logged, once. */
 int resolver_take(Resolver *r, Resolved *ret);
 
 #endif

@@ -83,6 +83,30 @@ TEST(resolver__is_not_there_without_names)
     resolver_close(&r);
 }
 
+/* What the names before stood for is no answer, be it on its way or not. */
+TEST(resolver__forgets_what_it_asked_before_it_moved)
+{
+    Resolver r;
+    Resolved found;
+    Finder f;
+    const Places before = places_of("localhost:9"), address = places_of("127.0.0.2:5"),
+                 names = places_of("localhost:5");
+    start(&r, "localhost:9");
+    finder_init(&f, &before);
+    resolver_step(&r, &f);
+    assert_int_equal(resolver_move(&r, &address), 0);
+    assert_int_equal(wait_and_take(&r, &found), -EAGAIN);
+    finder_init(&f, &before);
+    resolver_step(&r, &f);
+    assert_int_equal(resolver_move(&r, &names), 0);
+    finder_init(&f, &names);
+    resolver_step(&r, &f);
+    assert_int_equal(wait_and_take(&r, &found), -EAGAIN);
+    assert_int_equal(wait_and_take(&r, &found), 0);
+    assert_int_equal(found.found[0].port, 5);
+    resolver_close(&r);
+}
+
 TEST(resolver__moves_to_other_names)
 {
     Resolver r;
