@@ -254,6 +254,7 @@ __attribute__((noreturn)) static void begin(int channel, char **words, uint64_t 
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     (void)sigemptyset(&child);
     (void)sigaddset(&child, SIGCHLD);
+    (void)signal(SIGCHLD, SIG_DFL); /* ignored, its end would be no news */
     (void)sigprocmask(SIG_BLOCK, &child, NULL);
     r.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     if (r.signals < 0)

@@ -96,6 +96,21 @@ TEST(command__that_closes_its_output_is_ended)
     lease_command_close(&c);
 }
 
+/* Who started the manager may ignore the ends of children, and a program inherits that. */
+TEST(command__its_end_is_seen_where_those_of_children_are_ignored)
+{
+    char text[LEASE_OUTPUT_MAX + 1];
+    void (*const before)(int) = signal(SIGCHLD, SIG_IGN);
+    LeaseCommand c = opened("/bin/sh -c 'echo 7; sleep 1000 & exit 3'");
+    lease_command_start(&c);
+    assert_int_equal(next(&c, text), LEASE_EVENT_OUTPUT);
+    assert_int_equal(next(&c, text), LEASE_EVENT_ENDED); /* though its output goes on */
+    assert_int_equal(next(&c, text), LEASE_EVENT_STATUS);
+    assert_string_equal(text, "exit 3");
+    lease_command_close(&c);
+    (void)signal(SIGCHLD, before);
+}
+
 /* A lot of output is not the manager's concern, and holds nobody up. */
 TEST(command__that_prints_without_end_is_ended_all_the_same)
 {
