@@ -26,15 +26,15 @@ static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}, ignored[] = {SI
 
 /* How the program finds its signals: as we found them. */
 typedef struct Signals {
-    struct sigaction passed[ARRAY_SIZE(passed)], ignored[ARRAY_SIZE(ignored)];
+    struct sigaction passed[ARRAY_SIZE(passed)], ignored[ARRAY_SIZE(ignored)], child;
     sigset_t mask;
 } Signals;
 
-/* What is passed on waits until the program is there. */
+/* What is passed on waits until the program is there. Whose SIGCHLD is ignored learns no status. */
 static void signals_take(Signals *before)
 {
     const struct sigaction pass = {.sa_handler = pass_on, .sa_flags = SA_RESTART},
-                           ignore = {.sa_handler = SIG_IGN};
+                           ignore = {.sa_handler = SIG_IGN}, wait = {.sa_handler = SIG_DFL};
     sigset_t late;
     (void)sigemptyset(&late);
     for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
@@ -44,6 +44,7 @@ static void signals_take(Signals *before)
         (void)sigaction(passed[i], &pass, &before->passed[i]);
     for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
         (void)sigaction(ignored[i], &ignore, &before->ignored[i]);
+    (void)sigaction(SIGCHLD, &wait, &before->child);
 }
 
 int child_become(char **argv)
@@ -61,6 +62,7 @@ static _Noreturn void begin_child(char **argv, const char *cwd, const Signals *b
         (void)sigaction(passed[i], &before->passed[i], NULL);
     for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
         (void)sigaction(ignored[i], &before->ignored[i], NULL);
+    (void)sigaction(SIGCHLD, &before->child, NULL);
     (void)sigprocmask(SIG_SETMASK, &before->mask, NULL);
     (void)!chdir(cwd); /* through the mount, if it is below one */
     _exit(child_become(argv));

@@ -81,6 +81,13 @@ for closed in '0<&-' '1>&-' '2>&-' '0<&- 1>&- 2>&-'; do
   [ "$status" -eq 7 ] || fail "with $closed dodo run ends with status $status"
 done
 
+# Also where SIGCHLD is ignored, which the program finds so, too.
+status=0
+timeout "$patience" env --ignore-signal=CHLD "$bin_dodo" run --how mount --dir "$work/data" \
+  env --list-signal-handling sh -c 'exit 7' 2>"$work/signals" || status=$?
+[ "$status" -eq 7 ] || fail "with SIGCHLD ignored dodo run ends with status $status"
+grep -q '^CHLD.*IGNORE' "$work/signals" || fail "the program does not find SIGCHLD ignored: $(cat "$work/signals")"
+
 # A signal ends the program, sooner or later in its start.
 python3 - "$bin_dodo" "$work/data" <<'END' || fail "a signal is lost"
 import signal, subprocess, sys, time
