@@ -64,6 +64,12 @@ static void on_signal(int number)
     (void)raise(number);
 }
 
+/* Where there is no keyboard. */
+static void on_interrupt(int number)
+{
+    _exit(EXIT_SUCCESS);
+}
+
 /* The shell has changed them. */
 static void on_continue(int number)
 {
@@ -212,6 +218,8 @@ static int top(const ToolOptions *o)
     const bool has_keyboard = !o->once && keyboard_open();
     Top t = {.options = o, .keyboard = {.fd = has_keyboard ? STDIN_FILENO : -1, .ends = is_q}};
     t.keyboard.ctx = &t.keyboard;
+    if (!o->once && !has_keyboard)
+        (void)signal(SIGINT, on_interrupt);
     for (unsigned i = 0; i < LOOKS; i++)
         cluster_status_init(&t.looks[i].status);
     int status = show(&t);

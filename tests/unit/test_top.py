@@ -155,6 +155,14 @@ class Top(Case):
                 os.write(terminal.fd, key)
             self.assertEqual(terminal.end(), (expected, True))
 
+    def test_ctrl_c_without_a_keyboard(self):
+        command = 'exec "$0" "$@" </dev/null'
+        terminal = Terminal('/bin/sh', '-c', command, DODO, 'top', '--manager', self.manager)
+        self.addCleanup(terminal.close)
+        terminal.shows(re.escape(self.host) + ' +idle ')
+        os.write(terminal.fd, b'\x03')
+        self.assertEqual(terminal.end(), (0, True))
+
     def relay(self):
         relay = Relay(self.manager)
         self.addCleanup(relay.end)
