@@ -64,10 +64,13 @@ static int write_text(int fd, const ClusterKey *all, unsigned count)
     return res < 0 || fsync(fd) == 0 ? res : -errno;
 }
 
-/* With owner and mode of the file @like; another file takes the name when it is whole. */
+/* With owner and mode of the file @like; another file takes the name when it is whole: its own one,
+ * where @path is a link. */
 static int write_keys(const char *path, const char *like, const ClusterKey *all, unsigned count,
                       char *error)
 {
+    CLEANUP_FREE char *target = realpath(path, NULL); /* NULL: it is not there yet */
+    path = target ? target : path;
     g_autofree char *next = g_strconcat(path, ".new", NULL);
     struct stat st;
     CLEANUP_CLOSE int fd = open(next, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -60,6 +60,17 @@ class Rekey(Case):
         os.unlink(self.key + '.new')
         self.rekey(0, '--begin')
 
+    def test_a_link_to_the_file(self):
+        """It stays one: others may know the file by its own name."""
+        link = self.key_of('link')
+        os.symlink(os.path.basename(self.key), link)
+        self.rekey(0, '--begin', '--key', link)
+        self.assertTrue(os.path.islink(link))
+        _, new = self.keys(self.key)
+        self.rekey(0, '--finish', '--force', '--key', link)
+        self.assertTrue(os.path.islink(link))
+        self.assertEqual(self.keys(self.key), [new])
+
     def test_from_one_key_to_the_next(self):
         first, = self.keys(self.key)
         self.assertIn('No change is under way', self.rekey(0, '--status'))
