@@ -16,7 +16,8 @@ void cluster_status_deinit(ClusterStatus *s)
     g_array_unref(s->hosts);
 }
 
-/* The next page. 0 when there are more, 1 after the last, -errno. */
+/* The next page. 0 when there are more, 1 after the last, -errno. Cursors grow, or the manager
+ * could keep us for ever. */
 static int fetch_page(ClusterStatus *s, ToolClient *c, char *error)
 {
     const OpStatus ask = {.cursor = s->last.next};
@@ -25,7 +26,7 @@ static int fetch_page(ClusterStatus *s, ToolClient *c, char *error)
     if (res < 0)
         return res;
     if (wire_status_reply_decode(c->request.answer, c->request.answer_len, &s->last) != 0 ||
-        s->hosts->len > HOSTS_MAX) {
+        (s->last.next != 0 && s->last.next <= ask.cursor) || s->hosts->len > HOSTS_MAX) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "the answer made no sense: is that a manager?");
         return -EPROTO;
     }

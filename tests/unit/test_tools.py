@@ -1,0 +1,82 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""test_tools.py CMD IMD DODO: what subcommands of dodo say and end with where something is wrong."""
+import os
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../lib'))
+
+# pylint: disable=wrong-import-position
+from daemons import DODO, PATIENCE, Case
+
+HELLO, HELLO_ACK, REQUEST, REPLY, ROLE_CMD, OP_STATUS = 1, 2, 32, 33, 3, 6
+HEADER, HELLO_BODY, REPLY_HEAD, STATUS_REPLY = '<BBBBIQ', '<Q16s16s16sQIB3x8x8x16x', '<QHH4x', '<QQQQI'
+
+
+class Manager(threading.Thread):
+    """One of this test's own, without a key: answers STATUS with each of these pages in turn, and then no more."""
+
+    def __init__(self, pages):
+        super().__init__()
+        self.pages = list(pages)
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(('127.0.0.1', 0))
+        self.address = '%s:%d' % self.socket.getsockname()
+        self.answers = {}  # to requests, which may come again
+        self.start()
+
+    def answer(self, kind, body):
+        if kind == HELLO:
+            self.tag, salt = struct.unpack_from('<Q16s', body)
+            return HELLO_ACK, struct.pack(HELLO_BODY, 1, bytes(16), salt, b'self' * 4, 0, 0, ROLE_CMD)
+        number, = struct.unpack_from('<Q', body)
+        if kind != REQUEST or (number not in self.answers and not self.pages):
+            return None
+        if number not in self.answers:
+            self.answers[number] = struct.pack(REPLY_HEAD, number, OP_STATUS, 0) + self.pages.pop(0)
+        return REPLY, self.answers[number]
+
+    def run(self):
+        while True:
+            datagram, asker = self.socket.recvfrom(65536)
+            if not datagram:
+                break
+            magic, version, kind, _, cluster, _ = struct.unpack_from(HEADER, datagram)
+            answer = self.answer(kind, datagram[struct.calcsize(HEADER):])
+            if answer:
+                head = struct.pack(HEADER, magic, version, answer[0], 0, cluster, self.tag)
+                self.socket.sendto(head + answer[1], asker)
+
+    def end(self):
+        self.socket.sendto(b'', self.socket.getsockname())
+        self.join()
+        self.socket.close()
+
+
+class Tools(Case):
+    def path(self, name):
+        return os.path.join(self.work, name)
+
+    def dodo(self, status, *words):
+        """What it prints on either."""
+        got, out, err = self.run_dodo(*words)
+        self.assertEqual(got, status, out + err)
+        return out + err
+
+    def test_a_list_of_hosts_that_does_not_go_on(self):
+        page = struct.pack(STATUS_REPLY, 7, 0, 0, 0, 0)
+        manager = Manager([page] * 9)
+        self.addCleanup(manager.end)
+        self.assertIn('the answer made no sense', self.dodo(1, 'status', '--manager', manager.address, '--timeout', '1s'))
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1], verbosity=2)
