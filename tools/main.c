@@ -44,6 +44,7 @@ int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     os_keep_standard();
+    start_ignore_full_files();
     log_init("dodo", LOG_LEVEL_WARN);
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
         if (strcmp(commands[i]->name, name) == 0)

@@ -77,6 +77,24 @@ class Tools(Case):
         self.addCleanup(manager.end)
         self.assertIn('the answer made no sense', self.dodo(1, 'status', '--manager', manager.address, '--timeout', '1s'))
 
+    def limited(self, *words):
+        """Where no file may grow."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        with open(self.path('out'), 'wb') as out:
+            run = subprocess.run([DODO, *words], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE,
+                                 preexec_fn=limit, timeout=PATIENCE, check=False)
+        return run.returncode, run.stderr.decode()
+
+    def test_files_that_may_not_grow(self):
+        status, said = self.limited('config')
+        self.assertEqual(status, 1, said)
+        self.assertIn('cannot write to the standard output: ', said)
+        status, said = self.limited('keygen', self.path('key'))
+        self.assertEqual(status, 1, said)
+        self.assertIn('cannot make %s: File too large' % self.path('key'), said)
+        self.assertFalse(os.path.exists(self.path('key')))
+
 
 if __name__ == '__main__':
     unittest.main(argv=sys.argv[:1], verbosity=2)
