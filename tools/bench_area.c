@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/os.h"
+#include "base/printable.h"
 #include "base/time.h"
 #include "bench/common.h"
 #include "examples/progress.h"
@@ -25,7 +26,7 @@ static const uint64_t FILL_DEADLINE_NS = 30 * NS_PER_S; /* without any progress 
 /* It has no name from the start, so that nothing is left of it whatever happens. */
 static int file_make(BenchArea *a, const BenchOptions *o, char *error)
 {
-    char path[4096];
+    char path[4096], shown[256];
     Progress progress = {.on = o->progress};
     uint64_t size = a->layout.area_bytes;
     int res = snprintf(path, sizeof path, "%s/dodo-bench-XXXXXX", o->dir) < (int)sizeof path
@@ -45,22 +46,24 @@ static int file_make(BenchArea *a, const BenchOptions *o, char *error)
     if (res < 0)
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "cannot make a file of %" PRIu64 " bytes in %s: %s; see --dir and --area",
-                       size, o->dir, strerror(-res));
+                       size, printable_path(o->dir, shown, sizeof shown), strerror(-res));
     return res;
 }
 
 static int file_open(BenchArea *a, const BenchOptions *o, char *error)
 {
     struct stat st;
-    a->fd = open(o->file, O_RDONLY | O_CLOEXEC);
+    char shown[256];
+    (void)printable_path(o->file, shown, sizeof shown);
+    a->fd = open(o->file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); /* a pipe has no writer */
     if (a->fd < 0 || fstat(a->fd, &st) != 0) {
         int res = -errno;
-        (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", o->file, strerror(-res));
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", shown, strerror(-res));
         return res;
     }
     if (!S_ISREG(st.st_mode) || st.st_size == 0) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "%s: expected a regular file with data in it",
-                       o->file);
+                       shown);
         return -EINVAL;
     }
     if ((uint64_t)st.st_size < a->layout.area_bytes)

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/os.h"
+#include "base/printable.h"
 #include "daemon/config.h"
 #include "daemon/start.h"
 #include "proto/conf/cluster_key.h"
@@ -35,8 +36,10 @@ static void make_text(char text[CLUSTER_KEY_LINE])
 
 static int fail(const char *path, const char *advice)
 {
-    char error[CONFIG_ERROR_MAX];
-    (void)snprintf(error, sizeof error, "cannot make %s: %s%s", path, strerror(errno), advice);
+    const char *why = strerror(errno);
+    char error[CONFIG_ERROR_MAX], shown[256];
+    (void)snprintf(error, sizeof error, "cannot make %s: %s%s",
+                   printable_path(path, shown, sizeof shown), why, advice);
     return start_failed(&program, EXIT_START, error);
 }
 

@@ -101,8 +101,11 @@ static int draw(const Survey *s, const char *prefix, const char *suffix,
         failed = ferror(f) != 0;
         failed |= fclose(f) != 0;
     }
+    const int why = errno;
+    char shown[256];
     if (failed)
-        (void)snprintf(error, CONFIG_ERROR_MAX, "%s: cannot write it: %s", path, strerror(errno));
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s: cannot write it: %s",
+                       printable_path(path, shown, sizeof shown), strerror(why));
     return failed ? -EIO : 0;
 }
 

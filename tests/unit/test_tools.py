@@ -95,6 +95,22 @@ class Tools(Case):
         self.assertIn('cannot make %s: File too large' % self.path('key'), said)
         self.assertFalse(os.path.exists(self.path('key')))
 
+    def test_no_long_name_hides_what_to_do(self):
+        long = self.path('d' * 600)
+        self.start_cmd()
+        for words, said in ((('bench', '--manager', self.manager, '--dir', long), 'see --dir and --area'),
+                            (('bench', '--manager', self.manager, '--file', long), 'File name too long'),
+                            (('keygen', long), 'File name too long')):
+            self.assertIn(said, self.dodo(1, *words))
+
+    def test_bench_waits_for_no_pipe(self):
+        os.mkfifo(self.path('pipe'))
+        self.start_cmd()
+        bench = self.start(DODO, 'bench', '--manager', self.manager, '--file', self.path('pipe'))
+        self.addCleanup(bench.end, signal.SIGKILL)
+        bench.says('(expected a regular file)')
+        self.assertEqual(bench.end(), 1)
+
 
 if __name__ == '__main__':
     unittest.main(argv=sys.argv[:1], verbosity=2)
