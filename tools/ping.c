@@ -26,28 +26,14 @@ static const ConfigProgram program = {
     .tables = {&own, &config_manager, &tool_timeout, &config_common},
 };
 
-/* NULL: the manager. */
-static int open_peer(ToolClient *c, const ToolOptions *o, const char *host, char *error)
-{
-    Resolved peers;
-    if (!host)
-        return tool_client_open_manager(c, o, NULL, error);
-    int res = tool_find(host, DEFAULT_CMD_PORT, &peers, error);
-    char shown[128];
-    if (res == -EINVAL)
-        (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "%s: expected a name or an address such as host.example:7700, "
-                       "10.0.0.1:7700 or [fd00::1]:7700",
-                       printable_short(host, shown, sizeof shown));
-    return res < 0 ? res : tool_client_open_any(c, o, &peers, NULL, error);
-}
-
-static int ping(const ToolOptions *o, const char *host, char *error)
+/* @peers: none: the manager. */
+static int ping(const ToolOptions *o, const Resolved *peers, char *error)
 {
     char text[ADDR_TEXT_MAX];
     ToolClient c;
     uint64_t started = os_now_ns();
-    int res = open_peer(&c, o, host, error);
+    int res = peers->count > 0 ? tool_client_open_any(&c, o, peers, NULL, error)
+                               : tool_client_open_manager(&c, o, NULL, error);
     if (res < 0)
         return res;
     printf("%s answers: hello %.1f us%s%s\n", addr_format(&c.peer, text, sizeof text),
@@ -64,21 +50,36 @@ static int ping(const ToolOptions *o, const char *host, char *error)
     return res;
 }
 
+static enum ConfigOutcome take_host(int argc, char **argv, Resolved *ret, char *error)
+{
+    char shown[128];
+    if (argc > 2) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "one host is enough");
+        return CONFIG_USAGE;
+    }
+    const int res = argc > 1 ? tool_find(argv[1], DEFAULT_CMD_PORT, ret, error) : 0;
+    if (res == -EINVAL)
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "%s: expected a name or an address such as host.example:7700, "
+                       "10.0.0.1:7700 or [fd00::1]:7700",
+                       printable_short(argv[1], shown, sizeof shown));
+    return res == -EINVAL ? CONFIG_USAGE : res < 0 ? CONFIG_BAD : CONFIG_OK;
+}
+
 static int run(int argc, char **argv)
 {
     char error[CONFIG_ERROR_MAX] = "";
     ToolOptions o;
-    int status = EXIT_SUCCESS, res;
+    Resolved peers = {.count = 0};
+    int status = EXIT_SUCCESS;
     tool_options_init(&o);
     enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
-    if (outcome == CONFIG_OK && argc > 2) {
-        (void)snprintf(error, sizeof error, "one host is enough");
-        outcome = CONFIG_USAGE;
-    }
+    if (outcome == CONFIG_OK)
+        outcome = take_host(argc, argv, &peers, error);
     if (outcome != CONFIG_OK)
         status = start_config_failed(&program, outcome, error);
-    else if ((res = ping(&o, argc > 1 ? argv[1] : NULL, error)) < 0)
-        status = start_failed(&program, res == -EINVAL ? EXIT_USAGE : EXIT_START, error);
+    else if (ping(&o, &peers, error) < 0)
+        status = start_failed(&program, EXIT_START, error);
     config_clear(&program, &o);
     return status;
 }

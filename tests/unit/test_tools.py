@@ -71,6 +71,15 @@ class Tools(Case):
         self.assertEqual(got, status, out + err)
         return out + err
 
+    def test_status_of_ping(self):
+        """A key that is wrong and a manager that nobody has named are no faults of the command line."""
+        self.write(self.path('key'), 'text')
+        self.write(self.path('none'), '')
+        for words, said in ((('--key', self.path('key'), '10.0.0.1'), 'expected 64 hexadecimal digits'),
+                            (('--key', self.path('none'), '10.0.0.1'), 'holds no key'), ((), 'which manager?')):
+            self.assertIn(said, self.dodo(1, 'ping', *words))
+        self.assertIn('expected a name or an address', self.dodo(2, 'ping', 'a:b:c'))
+
     def test_a_list_of_hosts_that_does_not_go_on(self):
         page = struct.pack(STATUS_REPLY, 7, 0, 0, 0, 0)
         manager = Manager([page] * 9)
