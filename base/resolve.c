@@ -21,7 +21,8 @@ static bool add(Resolved *r, Wanted *w, const Addr *a)
 {
     if (w->kind == ADDR_NONE)
         w->kind = a->kind;
-    if (a->kind != w->kind || (w->loopback_only && !addr_is_loopback(a)))
+    if ((a->kind != w->kind && w->kind != RESOLVE_ALL) ||
+        (w->loopback_only && !addr_is_loopback(a)))
         return false;
     for (unsigned i = 0; i < r->count; i++)
         if (addr_equal(&r->found[i], a))

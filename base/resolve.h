@@ -6,6 +6,7 @@
 #include "base/places.h"
 
 enum { RESOLVE_ERROR_MAX = 512 };
+enum { RESOLVE_ALL = ADDR_KIND_MAX }; /* of any family */
 
 /* Those that are addresses stay as they are. */
 typedef struct Resolved {
@@ -14,7 +15,8 @@ typedef struct Resolved {
     char error[RESOLVE_ERROR_MAX]; /* of the last name without an address; empty: there is none */
 } Resolved;
 
-/* @kind: only addresses of this family; ADDR_NONE: of the first one. @loopback_only: no others are
+/* @kind: only addresses of this family; ADDR_NONE: of the first one;
+ * RESOLVE_ALL. @loopback_only: no others are
  * taken, for there is no key. */
 void resolve_places(const Places *places, uint8_t kind, bool loopback_only, Resolved *ret);
 

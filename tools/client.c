@@ -154,16 +154,28 @@ int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer, Tool
     return res;
 }
 
-int tool_find(const char *text, uint16_t default_port, Resolved *ret, char error[CONFIG_ERROR_MAX])
+static int find(const char *text, uint16_t default_port, uint8_t kind, Resolved *ret, char *error)
 {
     Places places;
     if (places_parse(text, default_port, &places) != 0)
         return -EINVAL;
-    resolve_places(&places, ADDR_NONE, false, ret);
+    resolve_places(&places, kind, false, ret);
     if (ret->count > 0)
         return 0;
     (void)snprintf(error, CONFIG_ERROR_MAX, "%s", ret->error);
     return -ENOENT;
+}
+
+/* As programs do. */
+int tool_find(const char *text, uint16_t default_port, Resolved *ret, char error[CONFIG_ERROR_MAX])
+{
+    return find(text, default_port, ADDR_NONE, ret, error);
+}
+
+int tool_find_host(const char *text, uint16_t default_port, Resolved *ret,
+                   char error[CONFIG_ERROR_MAX])
+{
+    return find(text, default_port, RESOLVE_ALL, ret, error);
 }
 
 bool tool_client_stands_by(const ToolClient *c)
@@ -181,6 +193,8 @@ static int open_first(ToolClient *c, const ToolOptions *o, const Resolved *peers
     part.timeout_ns = each_ns;
     for (unsigned i = 0; i < peers->count && res == -ETIMEDOUT; i++) {
         res = tool_client_open(c, &part, &peers->found[i], watch, error);
+        if (res == -EAFNOSUPPORT && peers->count > 1) /* another may be of a family that is here */
+            res = -ETIMEDOUT;
         if (res < 0 || peers->count == 1 || !tool_client_stands_by(c))
             continue;
         *ret_standby = &peers->found[i];

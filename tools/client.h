@@ -55,6 +55,10 @@ int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer, Tool
 /* Where @text, names and addresses, is; it is waited for. 0; -EINVAL: that is no such text;
  * -ENOENT, and @error says what to fix. */
 int tool_find(const char *text, uint16_t default_port, Resolved *ret, char error[CONFIG_ERROR_MAX]);
+/* So of a host, whose daemons serve at an address of either family, whatever is its name's first.
+ */
+int tool_find_host(const char *text, uint16_t default_port, Resolved *ret,
+                   char error[CONFIG_ERROR_MAX]);
 /* The session is with a manager that stands by: it serves tools, and knows of no host. */
 bool tool_client_stands_by(const ToolClient *c);
 /* Connects to the first of them that answers and does not stand by: each has half a second, and if

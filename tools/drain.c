@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/id.h"
 #include "base/os.h"
+#include "base/printable.h"
 #include "base/time.h"
 #include "daemon/start.h"
 #include "proto/conf/defaults.h"
@@ -175,10 +176,11 @@ static int find_host(Drain *d, const Resolved *found, enum DrainWhat what, Drain
         d->host = found->found[i];
         res = ask(d, what, &ret->reply, error);
     }
+    char shown[128];
     if (res == 1) {
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "the manager knows no host %s that lends memory: dodo status lists them",
-                       text);
+                       printable_short(text, shown, sizeof shown));
         res = -ENOENT;
     }
     (void)addr_format(&d->host, d->name, sizeof d->name);
@@ -325,7 +327,7 @@ static enum ConfigOutcome take_host(const DrainOptions *o, int argc, char **argv
 {
     int res = argc == (o->here ? 1 : 2) ? 0 : -EINVAL;
     if (res == 0 && !o->here)
-        res = tool_find(argv[1], DEFAULT_IMD_PORT, ret, error);
+        res = tool_find_host(argv[1], DEFAULT_IMD_PORT, ret, error);
     if (res == -EINVAL && o->here)
         (void)snprintf(error, CONFIG_ERROR_MAX, "--here is this host: give no other");
     else if (res == -EINVAL)

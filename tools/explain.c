@@ -120,7 +120,8 @@ static int run(int argc, char **argv)
     tool_options_init(&o);
     enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
     if (outcome == CONFIG_OK) {
-        const int res = argc == 2 ? tool_find(argv[1], DEFAULT_RMD_PORT, &peers, error) : -EINVAL;
+        const int res =
+            argc == 2 ? tool_find_host(argv[1], DEFAULT_RMD_PORT, &peers, error) : -EINVAL;
         outcome = res == -EINVAL ? CONFIG_USAGE : res < 0 ? CONFIG_BAD : CONFIG_OK;
         if (res == -EINVAL)
             (void)snprintf(error, sizeof error,

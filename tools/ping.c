@@ -57,7 +57,7 @@ static enum ConfigOutcome take_host(int argc, char **argv, Resolved *ret, char *
         (void)snprintf(error, CONFIG_ERROR_MAX, "one host is enough");
         return CONFIG_USAGE;
     }
-    const int res = argc > 1 ? tool_find(argv[1], DEFAULT_CMD_PORT, ret, error) : 0;
+    const int res = argc > 1 ? tool_find_host(argv[1], DEFAULT_CMD_PORT, ret, error) : 0;
     if (res == -EINVAL)
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "%s: expected a name or an address such as host.example:7700, "

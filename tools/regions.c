@@ -239,7 +239,7 @@ static void print_table(const RegionList *l)
 
 static enum ConfigOutcome take_host(const char *text, Resolved *ret, char *error)
 {
-    const int res = tool_find(text, DEFAULT_IMD_PORT, ret, error);
+    const int res = tool_find_host(text, DEFAULT_IMD_PORT, ret, error);
     if (res == -EINVAL)
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "--host: give its name or address, as dodo status lists it");

@@ -51,6 +51,14 @@ TEST(resolve__one_family_alone)
     assert_is(&r.found[1], "[fd00::3]:3");
 }
 
+TEST(resolve__all_families)
+{
+    Resolved r = resolve("[fd00::1]:1,10.0.0.2:2,localhost:3", RESOLVE_ALL, false);
+    assert_true(r.count >= 3); /* localhost may have two */
+    assert_is(&r.found[0], "[fd00::1]:1");
+    assert_is(&r.found[1], "10.0.0.2:2");
+}
+
 TEST(resolve__without_a_key_only_this_host)
 {
     Resolved r = resolve("10.0.0.1,localhost,[::1]", ADDR_IP4, true);

@@ -86,6 +86,16 @@ class Tools(Case):
         self.addCleanup(manager.end)
         self.assertIn('the answer made no sense', self.dodo(1, 'status', '--manager', manager.address, '--timeout', '1s'))
 
+    def test_hosts_of_both_families(self):
+        """An imd has one of the addresses that its host's name has."""
+        self.start_cmd()
+        _, host = self.start_imd()
+        port = host.rsplit(':', 1)[1]
+        both = '[::1]:%s,%s' % (port, host)
+        self.assertIn('%s: gets new regions' % host, self.dodo(0, 'drain', '--cancel', both, '--manager', self.manager))
+        self.assertIn('0 regions', self.dodo(0, 'regions', '--host', both, '--manager', self.manager))
+        self.assertIn('%s answers' % host, self.dodo(0, 'ping', both))
+
     def limited(self, *words):
         """Where no file may grow."""
         def limit():
