@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -59,6 +60,7 @@ static const ConfigProgram program = {
 typedef struct Drain {
     const DrainOptions *options;
     uint64_t until_ns; /* 0: there is no limit */
+    ToolWatch signals; /* one ends a wait for the manager, too */
     ToolClient client;
     bool connected;
     Addr host;
@@ -111,7 +113,7 @@ static int connect_manager(Drain *d, char *error)
 {
     ToolOptions tool = d->options->tool;
     tool.timeout_ns = patience_ns(d);
-    int res = d->connected ? 0 : tool_client_open_manager(&d->client, &tool, NULL, error);
+    int res = d->connected ? 0 : tool_client_open_manager(&d->client, &tool, &d->signals, error);
     if (res == 0 && tool_client_stands_by(&d->client)) {
         tool_client_close(&d->client);
         d->connected = false;
@@ -194,16 +196,28 @@ static int find_host(Drain *d, const Resolved *found, enum DrainWhat what, Drain
 /* ---- what is shown --------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t ended;
+static int ended_fd = -1; /* readable from then on */
 
 static void on_signal(int number)
 {
+    static const uint64_t one = 1;
+    const int error = errno;
     ended = number;
+    if (write(ended_fd, &one, sizeof one) < 0) /* then it is seen after the wait */
+        errno = error;
+}
+
+static bool has_ended(void *ctx)
+{
+    (void)ctx;
+    return ended != 0;
 }
 
 /* The first one ends the command in order, so that what it carries is kept; the next one at once.
  */
-static void watch_signals(void)
+static void watch_signals(ToolWatch *w)
 {
+    w->fd = ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(SIGINT, &action, NULL);
@@ -282,7 +296,8 @@ static int watch(Drain *d, DrainLook l)
             return show_end(d, v);
         if (v == DRAIN_GOES_ON) {
             show_line(d, &l, v);
-            (void)poll(NULL, 0, (int)pause_ms); /* a signal ends it */
+            struct pollfd signal = {.fd = d->signals.fd, .events = POLLIN};
+            (void)poll(&signal, 1, (int)pause_ms);
             pause_ms = 2 * pause_ms < EVERY_MS ? 2 * pause_ms : EVERY_MS;
         }
         if (!ended)
@@ -296,7 +311,7 @@ static int wait_until_over(Drain *d, const DrainLook *first)
     d->judge = (DrainJudge){.host = d->name, .drop = d->options->drop, .until_ns = d->until_ns};
     d->rewrites = !d->options->tool.json && isatty(STDOUT_FILENO);
     start_tell_library(&d->options->tool.common);
-    watch_signals();
+    watch_signals(&d->signals);
     const int status = watch(d, *first);
     drain_carry_end(&d->carry);
     return status;
@@ -305,7 +320,9 @@ static int wait_until_over(Drain *d, const DrainLook *first)
 static int drain(const DrainOptions *o, const Resolved *found, const char *text)
 {
     char error[CONFIG_ERROR_MAX] = "";
-    Drain d = {.options = o, .until_ns = o->within_ns ? time_add(os_now_ns(), o->within_ns) : 0};
+    Drain d = {.options = o,
+               .signals = {.fd = -1, .ends = has_ended},
+               .until_ns = o->within_ns ? time_add(os_now_ns(), o->within_ns) : 0};
     DrainLook first = {.at_ns = 0};
     int status;
     if (find_host(&d, found, o->cancel ? DRAIN_CANCEL : DRAIN_START, &first, text, error) < 0) {

@@ -5,9 +5,11 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -49,6 +51,41 @@ class Program:
         if self.process.poll() is None:
             self.process.send_signal(how)
         return self.process.wait(PATIENCE)
+
+
+class Relay(threading.Thread):
+    """Between a tool and the manager, until it is deaf: then it only says that something has come."""
+
+    def __init__(self, manager):
+        super().__init__()
+        host, port = manager.rsplit(':', 1)
+        self.front, self.back = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+        self.front.bind(('127.0.0.1', 0))
+        self.back.connect((host, int(port)))
+        self.address = '%s:%d' % self.front.getsockname()
+        self.deaf, self.came, self.ended = threading.Event(), threading.Event(), threading.Event()
+        self.waker, self.wakes = socket.socketpair()
+        self.start()
+
+    def run(self):
+        asker = None
+        while not self.ended.is_set():
+            ready = select.select([self.front, self.back, self.wakes], [], [])[0]
+            if self.front in ready:
+                datagram, asker = self.front.recvfrom(65536)
+                if self.deaf.is_set():
+                    self.came.set()
+                else:
+                    self.back.send(datagram)
+            if self.back in ready:
+                self.front.sendto(self.back.recv(65536), asker)
+
+    def end(self):
+        self.ended.set()
+        self.waker.send(b'x')
+        self.join()
+        for s in (self.front, self.back, self.waker, self.wakes):
+            s.close()
 
 
 class Case(unittest.TestCase):

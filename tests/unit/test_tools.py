@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../lib'))
 
 # pylint: disable=wrong-import-position
-from daemons import DODO, PATIENCE, Case
+from daemons import DODO, PATIENCE, Case, Relay
 
 HELLO, HELLO_ACK, REQUEST, REPLY, ROLE_CMD, OP_STATUS = 1, 2, 32, 33, 3, 6
 HEADER, HELLO_BODY, REPLY_HEAD, STATUS_REPLY = '<BBBBIQ', '<Q16s16s16sQIB3x8x8x16x', '<QHH4x', '<QQQQI'
@@ -95,6 +95,20 @@ class Tools(Case):
         self.assertIn('%s: gets new regions' % host, self.dodo(0, 'drain', '--cancel', both, '--manager', self.manager))
         self.assertIn('0 regions', self.dodo(0, 'regions', '--host', both, '--manager', self.manager))
         self.assertIn('%s answers' % host, self.dodo(0, 'ping', both))
+
+    def test_drain_ends_while_the_manager_is_silent(self):
+        self.start_cmd()
+        _, host = self.start_imd()
+        relay = Relay(self.manager)
+        self.addCleanup(relay.end)
+        bench = self.start(DODO, 'bench', '--manager', self.manager, '--area', '64K', '--seconds', '1h', '--progress')
+        bench.says('(filling)')
+        drain = self.start(DODO, 'drain', host, '--manager', relay.address, '--timeout', '1h')
+        drain.says(r'(1 region left)')
+        relay.deaf.set()
+        self.assertTrue(relay.came.wait(PATIENCE))
+        self.assertEqual(drain.end(), 1)
+        self.assertIn('is still being drained', drain.said())
 
     def limited(self, *words):
         """Where no file may grow."""

@@ -7,12 +7,10 @@ import pty
 import re
 import select
 import signal
-import socket
 import struct
 import subprocess
 import sys
 import termios
-import threading
 import time
 import unittest
 
@@ -20,7 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../lib'))
 
 # pylint: disable=wrong-import-position
-from daemons import DODO, PATIENCE, Case
+from daemons import DODO, PATIENCE, Case, Relay
 
 
 class Terminal:
@@ -74,41 +72,6 @@ class Terminal:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
         os.close(self.fd)
-
-
-class Relay(threading.Thread):
-    """Between dodo top and the manager, until it is deaf: then it only says that something has come."""
-
-    def __init__(self, manager):
-        super().__init__()
-        host, port = manager.rsplit(':', 1)
-        self.front, self.back = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
-        self.front.bind(('127.0.0.1', 0))
-        self.back.connect((host, int(port)))
-        self.address = '%s:%d' % self.front.getsockname()
-        self.deaf, self.came, self.ended = threading.Event(), threading.Event(), threading.Event()
-        self.waker, self.wakes = socket.socketpair()
-        self.start()
-
-    def run(self):
-        asker = None
-        while not self.ended.is_set():
-            ready = select.select([self.front, self.back, self.wakes], [], [])[0]
-            if self.front in ready:
-                datagram, asker = self.front.recvfrom(65536)
-                if self.deaf.is_set():
-                    self.came.set()
-                else:
-                    self.back.send(datagram)
-            if self.back in ready:
-                self.front.sendto(self.back.recv(65536), asker)
-
-    def end(self):
-        self.ended.set()
-        self.waker.send(b'x')
-        self.join()
-        for s in (self.front, self.back, self.waker, self.wakes):
-            s.close()
 
 
 class Top(Case):
