@@ -128,6 +128,28 @@ static int list_managers(Rekey *r, const Addr *active, char *error)
     return 0;
 }
 
+/* A ConfFn. */
+static int on_value(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap)
+{
+    uint64_t *host_dead_ns = ctx;
+    (void)error;
+    (void)cap;
+    if (strcmp(k->group, "cmd") == 0 && strcmp(k->name, "host_dead") == 0)
+        *host_dead_ns = v->count;
+    return 0;
+}
+
+/* A host that has not reported for host_dead is lost to the manager. */
+static uint64_t known_ms(const CommonOptions *o)
+{
+    const char *config = config_file(o);
+    char error[CONFIG_ERROR_MAX];
+    uint64_t host_dead_ns = DEFAULT_HOST_DEAD_NS;
+    (void)conf_file_read(strcmp(config, DEFAULT_CONFIG_PATH) == 0 ? NULL : config, CONF_CMD,
+                         on_value, &host_dead_ns, error, sizeof error);
+    return host_dead_ns / NS_PER_MS;
+}
+
 static int list_hosts(Rekey *r, char *error)
 {
     const ToolOptions *o = &r->o->tool;
@@ -150,6 +172,7 @@ static int list_hosts(Rekey *r, char *error)
             add_host(r, &h->address, false);
     }
     r->facts.programs = s.last.clients;
+    r->facts.uptime_ms = s.last.uptime_ms;
     cluster_status_deinit(&s);
     tool_client_close(&c);
     return res;
@@ -185,6 +208,7 @@ static const ClusterKey *new_key(const Rekey *r)
 static int look(Rekey *r, char *error)
 {
     int res = list_hosts(r, error);
+    r->facts.known_ms = known_ms(&r->o->tool.common);
     if (res == 0)
         res = ask_with(r, new_key(r), true, error);
     if (res == 0 && r->facts.stage != REKEY_IDLE)

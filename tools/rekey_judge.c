@@ -3,6 +3,9 @@
 
 #include <inttypes.h>
 
+#include "base/parse.h"
+#include "base/time.h"
+
 typedef struct Judged {
     bool fine;
     const char *text;
@@ -61,8 +64,19 @@ static void say_programs(const RekeyFacts *f, GString *out)
             f->programs);
 }
 
+static void say_young(const RekeyFacts *f, GString *out)
+{
+    char uptime[32], known[32];
+    g_string_append_printf(
+        out,
+        "The manager has started %s ago, and may not know all hosts before %s: ask again then.\n",
+        format_time(f->uptime_ms / 1000 * NS_PER_S, uptime, sizeof uptime),
+        format_time(f->known_ms * NS_PER_MS, known, sizeof known));
+}
+
 unsigned rekey_judge(const RekeyFacts *f, GString *out)
 {
+    const bool young = f->stage != REKEY_IDLE && f->uptime_ms < f->known_ms;
     const unsigned behind = judge_hosts(f, out);
     if (f->hosts_count == 0)
         g_string_append(out, "No daemon is known.\n");
@@ -74,6 +88,8 @@ unsigned rekey_judge(const RekeyFacts *f, GString *out)
     else if (behind > 0)
         g_string_append_printf(out, "%u of %zu daemons do not have the right keys yet.\n", behind,
                                f->hosts_count);
+    else if (young)
+        say_young(f, out);
     else if (f->stage == REKEY_BEGUN)
         g_string_append_printf(
             out, "All have the next key, %08" PRIx32 ". Go on here with: dodo rekey --finish\n",
@@ -84,7 +100,7 @@ unsigned rekey_judge(const RekeyFacts *f, GString *out)
             f->old_print, f->old_path);
     if (f->stage == REKEY_BEGUN)
         say_programs(f, out);
-    return behind + (f->hosts_count == 0);
+    return behind + (f->hosts_count == 0 || young);
 }
 
 void rekey_steps(const RekeyFacts *f, GString *out)

@@ -27,6 +27,7 @@ typedef struct RekeyFacts {
     const RekeyHost *hosts;
     size_t hosts_count;
     uint64_t programs;
+    uint64_t uptime_ms, known_ms; /* of the manager; when all hosts that live have reported to it */
 } RekeyFacts;
 
 /* Appends a line for each daemon, and what to do next. How many daemons are not where they should

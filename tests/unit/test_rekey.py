@@ -23,15 +23,21 @@ class Rekey(Case):
         os.chmod(self.key, 0o640)
         shutil.copy2(self.key, self.key_of('host'))
         self.cmd = self.start_cmd('--key', self.key)
-        self.write(self.config, '[dodo]\nkey = %s\nmanager = %s\n' % (self.key, self.manager))
+        self.configure(self.manager)
         self.imd, self.host = self.start_imd('--key', self.key_of('host'))
+
+    def configure(self, managers, known_after='1ms'):
+        """What the command reads; the daemons' file says nothing of host_dead."""
+        text = '[dodo]\nkey = %s\nmanager = %s\n' % (self.key, managers)
+        self.write(self.config, text)
+        self.write(self.config + '.own', text + '[cmd]\nhost_dead = %s\ngrace = 2h\n' % known_after)
 
     def key_of(self, name):
         return os.path.join(self.work, name + '.key')
 
     def rekey(self, status, *words):
         """What it prints; no key is in it, and nobody else can use the files."""
-        got, out, err = self.run_dodo('rekey', '--timeout', '1s', *words)
+        got, out, err = self.run_dodo('rekey', '--config', self.config + '.own', '--timeout', '1s', *words)
         self.assertEqual(got, status, out + err)
         self.assertNotRegex(out + err, '[0-9a-f]{17}')
         for name in os.listdir(self.work):
@@ -120,7 +126,7 @@ class Rekey(Case):
         active = self.manager
         shutil.copy2(self.key, self.key_of('standby'))
         standby = self.start_cmd('--key', self.key_of('standby'), '--lease', '/bin/sleep 1000')
-        self.write(self.config, '[dodo]\nkey = %s\nmanager = %s, %s\n' % (self.key, self.manager, active))
+        self.configure('%s, %s' % (self.manager, active))
         self.rekey(0, '--begin')
         self.copy()
         self.reload(self.cmd, 1)
@@ -134,6 +140,20 @@ class Rekey(Case):
         self.cmd.end()
         self.assertIn('no manager is active', self.rekey(1, '--status'))
 
+    def test_a_manager_that_has_just_started(self):
+        """It does not know all hosts yet: one of those may lack the key."""
+        self.configure(self.manager, known_after='1h')
+        self.assertIn('No change is under way', self.rekey(0, '--status'))
+        self.rekey(0, '--begin')
+        self.copy()
+        self.reload(self.cmd, 1)
+        self.reload(self.imd, 1)
+        self.assertRegex(self.rekey(1, '--status'), 'The manager has started .* ago, and may not know all hosts')
+        self.rekey(1, '--finish')
+        self.assertEqual(len(self.keys(self.key)), 2)
+        self.configure(self.manager)
+        self.rekey(0, '--finish')
+
     def test_force(self):
         self.rekey(0, '--begin')
         self.rekey(0, '--finish', '--force')
@@ -142,7 +162,7 @@ class Rekey(Case):
     def test_command_line(self):
         for words in ((), ('--begin', '--finish'), ('--status', '--force'), ('--key',)):
             self.assertEqual(self.run_dodo('rekey', *words)[0], 2)
-        self.write(self.config, '[dodo]\nmanager = %s\n' % self.manager)
+        self.write(self.config + '.own', '[dodo]\nmanager = %s\n' % self.manager)
         self.assertIn('which key file?', self.rekey(1, '--status'))
 
 

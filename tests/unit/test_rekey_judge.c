@@ -45,6 +45,23 @@ TEST(begun__waits_for_all)
     assert_says(0, "All have the next key, 0000000b. Go on here with: dodo rekey --finish\n");
 }
 
+TEST(begun__waits_until_the_manager_knows_all)
+{
+    begin(REKEY_BEGUN);
+    f.known_ms = 15000;
+    f.uptime_ms = 14999;
+    assert_says(
+        1, "\nThe manager has started 14s ago, and may not know all hosts before 15s: ask again "
+           "then.\n");
+    f.uptime_ms = 15000;
+    assert_says(0, "All have the next key, ");
+    f.stage = REKEY_FINISHED;
+    f.uptime_ms = 1;
+    assert_says(1, "may not know all hosts before 15s");
+    f.stage = REKEY_IDLE;
+    assert_says(0, "No change is under way");
+}
+
 TEST(begun__speaks_of_programs)
 {
     begin(REKEY_BEGUN);
