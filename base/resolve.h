@@ -15,9 +15,8 @@ typedef struct Resolved {
     char error[RESOLVE_ERROR_MAX]; /* of the last name without an address; empty: there is none */
 } Resolved;
 
-/* @kind: only addresses of this family; ADDR_NONE: of the first one;
- * RESOLVE_ALL. @loopback_only: no others are
- * taken, for there is no key. */
+/* @kind: only addresses of this family; ADDR_NONE: of the first one's; RESOLVE_ALL.
+ * @loopback_only: no others are taken, for there is no key. */
 void resolve_places(const Places *places, uint8_t kind, bool loopback_only, Resolved *ret);
 
 /* The address of this host that what is sent to @peer leaves from, port 0: as the kernel knows the

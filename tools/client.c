@@ -291,6 +291,20 @@ int tool_client_ask(ToolClient *c, uint16_t op, const uint8_t *body, size_t len,
     return -EPROTO;
 }
 
+int tool_client_ask_page(ToolClient *c, uint16_t op, bool first, const uint8_t *body, size_t len,
+                         char error[CONFIG_ERROR_MAX])
+{
+    const Id128 before = c->lister;
+    int res = tool_client_ask(c, op, body, len, error);
+    if (res < 0 || !c->session)
+        return res;
+    c->lister = c->session->peer_id;
+    if (first || id128_equal(&before, &c->lister))
+        return 0;
+    (void)snprintf(error, CONFIG_ERROR_MAX, "the manager has started again meanwhile: ask again");
+    return -ESTALE;
+}
+
 int tool_client_ping(ToolClient *c, uint64_t *ret_ns, char error[CONFIG_ERROR_MAX])
 {
     uint8_t payload[WIRE_PAYLOAD_MAX];

@@ -41,6 +41,7 @@ typedef struct ToolClient {
     uint64_t up_ns;   /* when the session came up; 0: it has not */
     ToolWatch *watch; /* NULL: nothing but an answer ends a wait; borrowed */
     bool ended;       /* by it */
+    Id128 lister;     /* who has answered the last page of a list */
 } ToolClient;
 
 /* A port of a tool's, for up to @sessions sessions that it begins, with @peer among the peers. 0;
@@ -75,6 +76,10 @@ void tool_client_close(ToolClient *c); /* also of a zeroed one */
 /* The answer is in c->request. 0; -errno, and @error says what to fix. */
 int tool_client_ask(ToolClient *c, uint16_t op, const uint8_t *body, size_t len,
                     char error[CONFIG_ERROR_MAX]);
+/* The same for a page of a manager's list, its first one or a later one. -ESTALE: the manager has
+ * started again since the page before, so that they are not of one list. */
+int tool_client_ask_page(ToolClient *c, uint16_t op, bool first, const uint8_t *body, size_t len,
+                         char error[CONFIG_ERROR_MAX]);
 /* One round trip. */
 int tool_client_ping(ToolClient *c, uint64_t *ret_ns, char error[CONFIG_ERROR_MAX]);
 

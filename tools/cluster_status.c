@@ -22,7 +22,8 @@ static int fetch_page(ClusterStatus *s, ToolClient *c, char *error)
 {
     const OpStatus ask = {.cursor = s->last.next};
     uint8_t body[WIRE_BODY_MAX];
-    int res = tool_client_ask(c, OP_STATUS, body, wire_status_encode(&ask, body), error);
+    int res = tool_client_ask_page(c, OP_STATUS, ask.cursor == 0, body,
+                                   wire_status_encode(&ask, body), error);
     if (res < 0)
         return res;
     if (wire_status_reply_decode(c->request.answer, c->request.answer_len, &s->last) != 0 ||
@@ -38,7 +39,8 @@ static int fetch_drains_page(GArray *drains, ToolClient *c, OpDrains *ask, char 
 {
     OpDrainsReply reply;
     uint8_t body[WIRE_BODY_MAX];
-    int res = tool_client_ask(c, OP_DRAINS, body, wire_drains_encode(ask, body), error);
+    int res = tool_client_ask_page(c, OP_DRAINS, ask->cursor == 0, body,
+                                   wire_drains_encode(ask, body), error);
     if (res == -EPROTO && c->request.status == STATUS_DENIED)
         return 1;
     if (res < 0)

@@ -73,8 +73,8 @@ static int fetch_page(ToolClient *c, OpRegions *op, bool copies, GArray *rows, c
 {
     uint64_t next;
     uint8_t body[WIRE_BODY_MAX];
-    int res = tool_client_ask(c, copies ? OP_COPIES : OP_REGIONS, body,
-                              wire_regions_encode(op, body), error);
+    int res = tool_client_ask_page(c, copies ? OP_COPIES : OP_REGIONS, op->cursor == 0, body,
+                                   wire_regions_encode(op, body), error);
     if (res == -EPROTO && copies && c->request.status == STATUS_DENIED)
         return 1;
     if (res < 0)

@@ -17,12 +17,14 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../
 # pylint: disable=wrong-import-position
 from daemons import DODO, PATIENCE, Case, Relay
 
-HELLO, HELLO_ACK, REQUEST, REPLY, ROLE_CMD, OP_STATUS = 1, 2, 32, 33, 3, 6
+HELLO, HELLO_ACK, RESET, REQUEST, REPLY, ROLE_CMD, OP_STATUS = 1, 2, 3, 32, 33, 3, 6
+DENIED = 8
 HEADER, HELLO_BODY, REPLY_HEAD, STATUS_REPLY = '<BBBBIQ', '<Q16s16s16sQIB3x8x8x16x', '<QHH4x', '<QQQQI'
 
 
 class Manager(threading.Thread):
-    """One of this test's own, without a key: answers STATUS with each of these pages in turn, and then no more."""
+    """One of this test's own, without a key: answers STATUS with each of these pages in turn, and then no more.
+    None is no page: it starts again there."""
 
     def __init__(self, pages):
         super().__init__()
@@ -31,15 +33,24 @@ class Manager(threading.Thread):
         self.socket.bind(('127.0.0.1', 0))
         self.address = '%s:%d' % self.socket.getsockname()
         self.answers = {}  # to requests, which may come again
+        self.starts = 0
         self.start()
 
     def answer(self, kind, body):
         if kind == HELLO:
             self.tag, salt = struct.unpack_from('<Q16s', body)
-            return HELLO_ACK, struct.pack(HELLO_BODY, 1, bytes(16), salt, b'self' * 4, 0, 0, ROLE_CMD)
-        number, = struct.unpack_from('<Q', body)
+            return HELLO_ACK, struct.pack(HELLO_BODY, self.starts + 1, bytes(16), salt, b'%016d' % self.starts, 0, 0,
+                                          ROLE_CMD)
+        number, _, op = struct.unpack_from('<QQH', body)
+        if kind == REQUEST and op != OP_STATUS:
+            return REPLY, struct.pack(REPLY_HEAD, number, op, DENIED)
         if kind != REQUEST or (number not in self.answers and not self.pages):
             return None
+        if number not in self.answers and self.pages[0] is None:
+            self.pages.pop(0)
+            self.starts += 1
+            self.answers.clear()
+            return RESET, struct.pack('<Q', self.starts)
         if number not in self.answers:
             self.answers[number] = struct.pack(REPLY_HEAD, number, OP_STATUS, 0) + self.pages.pop(0)
         return REPLY, self.answers[number]
@@ -52,7 +63,7 @@ class Manager(threading.Thread):
             magic, version, kind, _, cluster, _ = struct.unpack_from(HEADER, datagram)
             answer = self.answer(kind, datagram[struct.calcsize(HEADER):])
             if answer:
-                head = struct.pack(HEADER, magic, version, answer[0], 0, cluster, self.tag)
+                head = struct.pack(HEADER, magic, version, answer[0], 0, cluster, 0 if answer[0] == RESET else self.tag)
                 self.socket.sendto(head + answer[1], asker)
 
     def end(self):
@@ -85,6 +96,15 @@ class Tools(Case):
         manager = Manager([page] * 9)
         self.addCleanup(manager.end)
         self.assertIn('the answer made no sense', self.dodo(1, 'status', '--manager', manager.address, '--timeout', '1s'))
+
+    def test_a_list_of_hosts_whose_manager_starts_again(self):
+        """Its cursors are others: half of the one list and half of the other are none."""
+        more, last = (struct.pack(STATUS_REPLY, n, 0, 0, 0, 0) for n in (9, 0))
+        for pages, status in (([more, last], 0), ([None, more, last], 0), ([more, None, last], 1)):
+            manager = Manager(pages)
+            self.addCleanup(manager.end)
+            said = self.dodo(status, 'status', '--manager', manager.address, '--timeout', '5s')
+            self.assertEqual('has started again' in said, status == 1, said)
 
     def test_hosts_of_both_families(self):
         """An imd has one of the addresses that its host's name has."""
