@@ -85,6 +85,8 @@ static void wait_and_receive(ToolClient *c, uint64_t until_ns)
         c->ended = c->watch->ends(c->watch->ctx);
 }
 
+#define IS_IT_RUNNING "is the daemon running there, with the same key and cluster name?"
+
 static int no_answer(const ToolClient *c, char *error)
 {
     char text[ADDR_TEXT_MAX], time[32];
@@ -92,12 +94,22 @@ static int no_answer(const ToolClient *c, char *error)
         (void)snprintf(error, CONFIG_ERROR_MAX, "ended before there was an answer");
         return -ECANCELED;
     }
-    (void)snprintf(error, CONFIG_ERROR_MAX,
-                   "%s does not answer within %s: is the daemon running there, with the same key "
-                   "and cluster name?",
+    (void)snprintf(error, CONFIG_ERROR_MAX, "%s does not answer within %s: " IS_IT_RUNNING,
                    addr_format(&c->peer, text, sizeof text),
                    format_time(c->timeout_ns, time, sizeof time));
     return -ETIMEDOUT;
+}
+
+static void say_none_answers(const Resolved *peers, uint64_t timeout_ns, char *error)
+{
+    char text[ADDR_TEXT_MAX], time[32];
+    size_t len = 0;
+    for (unsigned i = 0; i < peers->count && len < CONFIG_ERROR_MAX; i++)
+        len += (size_t)snprintf(error + len, CONFIG_ERROR_MAX - len, "%s%s", i ? ", " : "none of ",
+                                addr_format(&peers->found[i], text, sizeof text));
+    if (len < CONFIG_ERROR_MAX)
+        (void)snprintf(error + len, CONFIG_ERROR_MAX - len, " answers within %s: " IS_IT_RUNNING,
+                       format_time(timeout_ns, time, sizeof time));
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -217,6 +229,8 @@ int tool_client_open_any(ToolClient *c, const ToolOptions *o, const Resolved *pe
     if (res == -ETIMEDOUT && standby) /* none is active: better one that knows nothing than none */
         res = tool_client_open(c, o, standby, watch, error);
     c->timeout_ns = o->timeout_ns;
+    if (res == -ETIMEDOUT && peers->count > 1)
+        say_none_answers(peers, o->timeout_ns, error);
     return res;
 }
 

@@ -91,6 +91,11 @@ class Tools(Case):
             self.assertIn(said, self.dodo(1, 'ping', *words))
         self.assertIn('expected a name or an address', self.dodo(2, 'ping', 'a:b:c'))
 
+    def test_managers_of_which_none_answers(self):
+        for places, said in (('127.0.0.1:1', '127.0.0.1:1 does not answer within 300ms'),
+                             ('127.0.0.1:1,127.0.0.1:2', 'none of 127.0.0.1:1, 127.0.0.1:2 answers within 300ms')):
+            self.assertIn(said, self.dodo(1, 'status', '--manager', places, '--timeout', '300ms'))
+
     def test_a_list_of_hosts_that_does_not_go_on(self):
         page = struct.pack(STATUS_REPLY, 7, 0, 0, 0, 0)
         manager = Manager([page] * 9)
