@@ -53,7 +53,7 @@ bool owner_parse_reload(const char *text, size_t len, OwnerReload *ret)
         level >= LOG_LEVEL_MAX)
         return false;
     const bool named = take_word(&text, &len, " ");
-    if (len >= OWNER_TEXT_MAX || named != (len > 0))
+    if (len >= PLACES_TEXT_MAX || named != (len > 0))
         return false;
     *ret =
         (OwnerReload){.log_level = (uint32_t)level, .rate_bytes = bytes, .rate_packets = packets};

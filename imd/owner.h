@@ -18,13 +18,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { OWNER_TEXT_MAX = 256 };
+#include "base/places.h"
+
+enum { OWNER_TEXT_MAX = PLACES_TEXT_MAX + 64 }; /* a reload's numbers, and all that may be named */
 
 /* Level of the log and the cap, as rmd has them now. */
 typedef struct OwnerReload {
     uint32_t log_level;
     uint64_t rate_bytes, rate_packets;
-    char manager[OWNER_TEXT_MAX]; /* where it may be; empty: where it was */
+    char manager[PLACES_TEXT_MAX]; /* where it may be; empty: where it was */
 } OwnerReload;
 
 /* How the owner's return is to go. */

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
+#include "base/places.h"
 #include "base/time.h"
 #include "daemon/log.h"
 #include "daemon/program.h"
@@ -30,7 +31,7 @@
 #endif
 
 enum {
-    MESSAGE_MAX = 256,
+    MESSAGE_MAX = PLACES_TEXT_MAX + 64, /* imd takes as much */
     MESSAGES_AT_ONCE = 64,
     IOPRIO_WHO_PROCESS = 1,
     IOPRIO_IDLE = 3 << 13,

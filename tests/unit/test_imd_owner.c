@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/places.h"
 #include "base/time.h"
 #include "daemon/log.h"
 #include "imd/owner_socket.h"
@@ -143,6 +144,24 @@ TEST(open__wants_a_socket_of_packets)
 }
 
 #define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+/* All that rmd's configuration may name, and not a byte more. */
+CASE(parse__reload_of_many_managers)
+{
+    static const char words[] = "reload 2 0 0 ";
+    enum { FIRST = sizeof words - 1, LONGEST = PLACES_TEXT_MAX - 1 };
+    Pair *p = *state;
+    uint64_t limit;
+    char text[FIRST + LONGEST + 2] = "";
+    memcpy(text, words, FIRST);
+    memset(text + FIRST, 'm', LONGEST);
+    say(p, text);
+    assert_int_equal(receive(p, &limit, 1), OWNER_RELOAD);
+    assert_string_equal(p->owner.reload.manager, text + FIRST);
+    text[FIRST + LONGEST] = 'm';
+    say(p, text);
+    assert_int_equal(receive(p, &limit, 1), OWNER_UNKNOWN);
+}
 
 CASE(ready__is_said)
 {

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "base/places.h"
 #include "base/time.h"
 #include "daemon/log.h"
 #include "rmd/child.h"
@@ -314,6 +315,23 @@ TEST(test_reload_is_reported)
     (void)close(pair[0]);
     c.channel = -1;
     assert_false(child_reload(&c, &o));
+}
+
+/* As long as a configuration may name managers. */
+TEST(test_reload_has_room_for_all_managers)
+{
+    enum { FIRST = 13, LONGEST = PLACES_TEXT_MAX - 1 };
+    int pair[2];
+    char text[2 * PLACES_TEXT_MAX] = "", manager[PLACES_TEXT_MAX] = "";
+    const RmdOptions o = {.common = {.log_level = LOG_LEVEL_INFO, .manager = manager}};
+    memset(manager, 'm', LONGEST);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    Child c = {.channel = pair[0]};
+    assert_true(child_reload(&c, &o));
+    assert_int_equal(recv(pair[1], text, sizeof text - 1, MSG_DONTWAIT), FIRST + LONGEST);
+    assert_string_equal(text + FIRST, manager);
+    (void)close(pair[0]);
+    (void)close(pair[1]);
 }
 
 /* ---- an imd that says more than it should ---------------------------------------------------- */
