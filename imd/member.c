@@ -66,6 +66,7 @@ static void follow_joined(ImdMember *m, uint64_t now_ns)
 {
     bool joined = imd_control_joined(m->control), lost = imd_control_lost(m->control);
     if (joined != m->joined) {
+        m->named = false;
         m->unheard_ns = time_add(now_ns, UNHEARD_FIRST_NS);
         news(m, joined ? MEMBER_JOINED : lost ? MEMBER_LOST : MEMBER_DISMISSED);
     }
@@ -78,8 +79,20 @@ static void complain(ImdMember *m, uint64_t now_ns)
 {
     if (m->joined || m->leaving || now_ns < m->unheard_ns)
         return;
-    news(m, m->manager.standby ? MEMBER_NONE_ACTIVE : MEMBER_UNHEARD);
+    news(m, m->manager.stranger  ? MEMBER_NO_MANAGER
+            : m->manager.standby ? MEMBER_NONE_ACTIVE
+                                 : MEMBER_UNHEARD);
     m->unheard_ns = time_add(now_ns, UNHEARD_NEXT_NS);
+}
+
+/* It is asked again several times a second: a manager may come in its place. */
+static void name_stranger(ImdMember *m, uint64_t now_ns)
+{
+    if (m->named)
+        return;
+    m->named = true;
+    m->unheard_ns = now_ns;
+    complain(m, now_ns);
 }
 
 /* A thread that gives memory back must not wait for the owner's own work, which lacks that
@@ -147,10 +160,10 @@ void member_up(ImdMember *m, const Session *s, uint64_t now_ns)
 {
     if (contact_scouted(&m->manager, s, now_ns) || s != m->manager.session)
         return;
-    if (s->peer_role != ROLE_CMD)
-        news(m, MEMBER_NO_MANAGER);
-    else if (contact_up(&m->manager, now_ns)) /* what stands by changes nothing */
+    if (contact_up(&m->manager, now_ns)) /* what stands by changes nothing */
         imd_control_up(m->control, &s->peer_id, now_ns);
+    else if (m->manager.stranger)
+        name_stranger(m, now_ns);
     settle(m, now_ns);
 }
 

@@ -63,6 +63,7 @@ typedef struct ImdMember {
     Owner owner;
     bool joined;         /* as last reported */
     uint64_t unheard_ns; /* of the next report of it, while not joined */
+    bool named;          /* since then, that who answers there is no manager */
     bool hurrying;
     bool saving;
     uint64_t save_until_ns;

@@ -108,8 +108,9 @@ static void turn_off(Contact *c, uint64_t now_ns)
 bool contact_up(Contact *c, uint64_t now_ns)
 {
     const uint64_t number = c->session->peer_epoch;
-    c->standby = number == MANAGER_STANDBY;
-    if (!fence_allows(&c->fence, number, now_ns)) {
+    c->stranger = c->session->peer_role != ROLE_CMD;
+    c->standby = !c->stranger && number == MANAGER_STANDBY;
+    if (c->stranger || !fence_allows(&c->fence, number, now_ns)) {
         turn_off(c, now_ns);
         return false;
     }

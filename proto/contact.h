@@ -30,6 +30,7 @@ typedef struct Contact {
     bool off;      /* who is there stands by, or is not to be obeyed: the next one is asked */
     unsigned offs; /* so many in a row */
     bool standby;  /* who answered last stands by */
+    bool stranger; /* ... or is no manager */
     struct {
         Session *session; /* with the address that is looked at; NULL: none is */
         unsigned at;      /* its place in finder.found */
@@ -44,7 +45,7 @@ static inline bool contact_is_up(const Contact *c)
 }
 /* True: the manager is to be sent a PING. */
 bool contact_step(Contact *c, Endpoint *endpoint, uint64_t now_ns);
-/* The session is up, with a cmd. False: it is none to be obeyed; the next step asks another. */
+/* The session is up. False: it is with none to be obeyed; the next step asks another. */
 bool contact_up(Contact *c, uint64_t now_ns);
 /* A session is up: is it the one of a look at another manager? If that one has a newer lease, the
  * next step asks it. */

@@ -104,20 +104,40 @@ void manager_link_message(ManagerLink *l, const Session *s, uint8_t type, const 
     if (!l->heard)
         news(l, LINK_ANSWERS);
     l->heard = true;
+    l->named = false;
     if (l->request.status != STATUS_OK)
         news(l, LINK_REFUSES);
+}
+
+static void complain(ManagerLink *l, uint64_t now_ns)
+{
+    if (l->heard || now_ns < l->complain_ns)
+        return;
+    news(l, l->contact.stranger  ? LINK_NO_MANAGER
+            : l->contact.standby ? LINK_NONE_ACTIVE
+                                 : LINK_UNHEARD);
+    l->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
+}
+
+/* It is asked again several times a second: a manager may come in its place. */
+static void name_stranger(ManagerLink *l, uint64_t now_ns)
+{
+    if (l->named)
+        return;
+    l->named = true;
+    l->complain_ns = now_ns;
+    complain(l, now_ns);
 }
 
 void manager_link_up(ManagerLink *l, const Session *s, uint64_t now_ns)
 {
     if (contact_scouted(&l->contact, s, now_ns) || s != l->contact.session)
         return;
-    if (s->peer_role != ROLE_CMD) {
-        news(l, LINK_NO_MANAGER);
+    if (!contact_up(&l->contact, now_ns)) {
+        if (l->contact.stranger)
+            name_stranger(l, now_ns);
         return;
     }
-    if (!contact_up(&l->contact, now_ns))
-        return;
     if (l->request.id && l->request.state == REQUEST_RUNNING)
         request_resend(&l->request, now_ns);
     else
@@ -128,14 +148,6 @@ void manager_link_up(ManagerLink *l, const Session *s, uint64_t now_ns)
 void manager_link_closed(ManagerLink *l, const Session *s)
 {
     (void)contact_closed(&l->contact, s);
-}
-
-static void complain(ManagerLink *l, uint64_t now_ns)
-{
-    if (l->heard || now_ns < l->complain_ns)
-        return;
-    news(l, l->contact.standby ? LINK_NONE_ACTIVE : LINK_UNHEARD);
-    l->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
 }
 
 /* Each beat asks again before the last one's time is over: what counts is since when there was no

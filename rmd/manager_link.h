@@ -37,6 +37,7 @@ typedef struct ManagerLink {
     Numbers ids;
     Request request; /* the newest; id 0: none yet */
     bool heard;      /* cmd answers; as last logged */
+    bool named;      /* since it did, that who answers there is no manager */
     Silence silence; /* of cmd */
     uint64_t tell_ns, complain_ns;
 } ManagerLink;

@@ -109,6 +109,28 @@ TEST(contact__one_alone_that_stands_by_is_asked_again)
     end(&f);
 }
 
+/* Who is no manager at all: its place may be a manager's before long. */
+TEST(contact__a_stranger_gives_way_and_is_asked_again)
+{
+    Fixture f;
+    begin(&f, 2, (uint64_t[]){1, MANAGER_STANDBY});
+    endpoint_free(f.managers[0]);
+    f.managers[0] = peer_new(ROLE_RMD, 5, 0);
+    assert_false(meets(&f));
+    assert_false(contact_is_up(&f.c));
+    assert_true(f.c.stranger);
+    assert_false(meets(&f));
+    assert_int_equal(asked(&f), 1);
+    assert_false(f.c.stranger);
+    assert_true(f.c.standby);
+    endpoint_free(f.managers[0]);
+    f.managers[0] = peer_new(ROLE_CMD, 1, 1);
+    assert_true(meets(&f));
+    assert_int_equal(asked(&f), 0);
+    assert_false(f.c.stranger || f.c.standby);
+    end(&f);
+}
+
 TEST(contact__one_that_does_not_answer_gives_way)
 {
     Fixture f;

@@ -247,6 +247,26 @@ TEST(manager__is_not_just_anybody)
     end(&f);
 }
 
+/* It is asked again and again, and not named each time. */
+TEST(manager__may_come_in_the_place_of_a_stranger)
+{
+    Fixture f;
+    begin(&f, false, ROLE_RMD);
+    meet(&f);
+    const unsigned before = f.news[MEMBER_UNHEARD];
+    for (unsigned i = 0; i < 5; i++)
+        meet(&f);
+    assert_int_equal(f.news[MEMBER_NO_MANAGER], 1);
+    elapse(&f, 61 * NS_PER_S);
+    assert_int_equal(f.news[MEMBER_NO_MANAGER], 2);
+    assert_int_equal(f.news[MEMBER_UNHEARD], before);
+    endpoint_free(f.managers);
+    f.managers = peer_new(ROLE_CMD, 3, 0);
+    join(&f);
+    assert_int_equal(f.news[MEMBER_JOINED], 1);
+    end(&f);
+}
+
 static Addr elsewhere(unsigned n)
 {
     return (Addr){.kind = ADDR_IP4, .port = 7, .host = {10, 0, 0, (uint8_t)n}};

@@ -239,5 +239,10 @@ TEST(manager__that_is_none_is_named_and_not_told)
     assert_int_equal(h.requests, 1);
     answer(&h, STATUS_OK);
     assert_int_equal(h.news[LINK_ANSWERS], 0);
+    elapse(&h, NS_PER_S, false);
+    manager_link_up(&h.l, peer_meet(h.mine, h.managers, h.now_ns), h.now_ns);
+    answer(&h, STATUS_OK); /* a manager has come in its place */
+    assert_int_equal(h.news[LINK_ANSWERS], 1);
+    assert_int_equal(h.news[LINK_NO_MANAGER], 1);
     end(&h);
 }
