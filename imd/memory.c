@@ -96,9 +96,10 @@ int pool_memory_map(PoolMemory *m, uint64_t bytes, bool populate, char *error, s
     int refused = pool_memory_check(bytes, memory_available(), &limit, error, error_cap);
     if (refused < 0)
         return refused;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN), page = sysconf(_SC_PAGESIZE);
     *m = (PoolMemory){.base = map_aligned(bytes),
                       .bytes = bytes,
+                      .page = page < 1 ? MEMORY_HUGE_PAGE : (uint64_t)page,
                       .kept = populate,
                       .processors = cores < 1 ? 1 : (unsigned)cores};
     if (!m->base) {
@@ -130,17 +131,15 @@ static void give_back_piece(const PoolMemory *m, uint8_t *at, size_t bytes)
         (void)mlock2(at, bytes, MLOCK_ONFAULT);
 }
 
-/* Piece by piece, so that nobody who needs the map of memory waits for long. Pieces end where huge
- * pages do, so that none is split. */
+/* Whole pages of the host: the kernel would take all of the last one, and what is not the range's
+ * with it. Piece by piece, so that nobody who needs the map of memory waits for long. Pieces end
+ * where huge pages do, so that none is split. */
 void pool_memory_give_back(const PoolMemory *m, uint64_t offset, uint64_t bytes)
 {
-    while (bytes > 0) {
-        uint64_t piece = GIVE_BACK_PIECE - offset % GIVE_BACK_PIECE;
-        if (piece > bytes)
-            piece = bytes;
-        give_back_piece(m, m->base + offset, piece);
-        offset += piece;
-        bytes -= piece;
+    const uint64_t end = (offset + bytes) / m->page * m->page;
+    for (uint64_t at = (offset + m->page - 1) / m->page * m->page, piece; at < end; at += piece) {
+        piece = min_u64(GIVE_BACK_PIECE - at % GIVE_BACK_PIECE, end - at);
+        give_back_piece(m, m->base + at, piece);
     }
 }
 

@@ -19,6 +19,7 @@ enum {
 typedef struct PoolMemory {
     uint8_t *base; /* NULL: none */
     uint64_t bytes;
+    uint64_t page;       /* of the host */
     bool locked;         /* pages stay in memory once touched; else the host may swap them out */
     bool kept;           /* taken at once: not given back before the end */
     bool divided;        /* no huge page has parts of two ranges */
@@ -38,7 +39,8 @@ void pool_memory_divide(PoolMemory *m);
  * of it is in use. */
 void pool_memory_lay(const PoolMemory *m, uint64_t offset, uint64_t bytes);
 /* The pages of a range, or of a part of one, go back to the host, and read as zeros when they are
- * touched again. Of a huge page all has to go, or it may stay. */
+ * touched again. Of a huge page all has to go, or it may stay; and so it is with a page of a host
+ * whose pages are larger than those that ranges are made of. */
 void pool_memory_give_back(const PoolMemory *m, uint64_t offset, uint64_t bytes);
 /* Likewise, and the range is over. */
 void pool_memory_clear(const PoolMemory *m, uint64_t offset, uint64_t bytes);

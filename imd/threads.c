@@ -22,11 +22,16 @@ static uint32_t pace_bytes(uint64_t rate_bytes)
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-/* Before anything is stored there. A region's end is its own up to the next page. */
+/* A region's end is its own up to the next page. */
+static uint64_t whole_pages(uint64_t len)
+{
+    return (len + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
+}
+
+/* Before anything is stored there. */
 static void lay(const ImdThreads *t, const ImdRegion *r)
 {
-    pool_memory_lay(t->purger.pool, r->pool_offset,
-                    (r->len + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN);
+    pool_memory_lay(t->purger.pool, r->pool_offset, whole_pages(r->len));
 }
 
 void imd_threads_order(ImdThreads *t, const ImdCommand *command)
@@ -57,7 +62,7 @@ static void purge_at_once(void *ctx, const ImdCommand *command)
     ImdOrder *o = g_new0(ImdOrder, 1);
     o->command.kind = IMD_PURGE;
     o->command.region.pool_offset = command->region.pool_offset;
-    o->command.region.len = command->region.len;
+    o->command.region.len = whole_pages(command->region.len);
     o->command.region.extents = command->kind == IMD_UNFILL ? command->region.extents : NULL;
     o->unasked = true;
     purger_order(&t->purger, o);
