@@ -10,9 +10,8 @@
 #include "daemon/start.h"
 #include "imd/shell_private.h"
 
-void imd_ask_reloader(Imd *imd, bool from_owner)
+void imd_ask_reloader(Imd *imd)
 {
-    imd->from_owner = from_owner;
     int res = reloader_ask(&imd->reloader);
     if (res < 0)
         start_log_not_reloaded(res == -EAGAIN
@@ -56,7 +55,7 @@ void imd_on_reloader(void *ctx)
     char error[CONFIG_ERROR_MAX] = "";
     ImdSettings s;
     int res = reloader_take(&imd->reloader, &s, error);
-    if (res == 0 && imd->from_owner) {
+    if (res == 0 && imd->told) {
         const OwnerReload *told = &imd->member.owner.reload;
         s.log_level = told->log_level;
         s.rate_bytes = told->rate_bytes;

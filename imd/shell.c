@@ -45,7 +45,7 @@ static void on_signal(void *ctx, unsigned nth)
 
 static void on_reload(void *ctx)
 {
-    imd_ask_reloader(ctx, false);
+    imd_ask_reloader(ctx);
 }
 
 static void on_expire(void *ctx, uint64_t now_ns)

@@ -26,7 +26,7 @@ struct Imd {
     Resolver resolver;
     char manager[PLACES_TEXT_MAX]; /* where it is looked for */
     MetricsHttp *metrics;          /* NULL: none */
-    bool from_owner; /* who asked it last: what rmd has said counts more than the files */
+    bool told;                     /* rmd has said settings: they count more than the files */
 };
 
 /* network.c */
@@ -51,7 +51,7 @@ size_t imd_scrape(void *ctx, const CommonMetrics *own, char *buf, size_t cap);
 ImdMemberSink imd_member_sink(Imd *imd);
 
 /* reload.c */
-void imd_ask_reloader(Imd *imd, bool from_owner);
+void imd_ask_reloader(Imd *imd);
 void imd_on_reloader(void *ctx);
 
 #endif

@@ -316,6 +316,18 @@ CASE(limit__breathes_under_load)
     load_free(load);
 }
 
+/* Also where somebody else has imd read its files again: what rmd said at the start stands on imd's
+ * command line, and is old by now. */
+CASE(reload__what_rmd_has_said_last_counts)
+{
+    char text[256];
+    const int n = snprintf(text, sizeof text, "reload 2 77777777 0 %s", cluster.manager);
+    assert_int_equal(send(owner, text, (size_t)n, 0), n);
+    daemon_says(imd, "rate_bytes=77777777");
+    assert_int_equal(kill(imd->pid, SIGHUP), 0);
+    daemon_says(imd, "rate_bytes=77777777");
+}
+
 CASE(hang_up__is_the_end)
 {
     open_all();
