@@ -273,7 +273,7 @@ uint64_t member_deadline(const ImdMember *m)
 void member_expire(ImdMember *m, uint64_t now_ns)
 {
     /* An rmd that hangs sees no owner return. */
-    if (now_ns >= owner_silent_at(m))
+    if (!m->leaving && owner_is_silent(&m->owner, m->config.owner_silence_ns, now_ns))
         leave_for(m, MEMBER_OWNER_SILENT, now_ns);
     imd_control_expire(m->control, now_ns);
     settle(m, now_ns);

@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "base/num.h"
 #include "base/time.h"
 #include "daemon/log.h"
 
 static const uint64_t TELL_NS = NS_PER_S;
+enum { LOOKS_A_SILENCE = 4 }; /* that we ran while rmd was silent */
 
 /* Whether @word comes next; then @text begins after it. */
 static bool take_word(const char **text, size_t *len, const char *word)
@@ -80,7 +82,7 @@ static bool is(const char *text, size_t len, const char *word)
 enum OwnerEvent owner_heard(Owner *o, const char *text, size_t len, uint64_t *ret_limit,
                             uint64_t now_ns)
 {
-    o->heard_ns = now_ns;
+    o->silence = (Silence){.since_ns = now_ns, .tick_ns = now_ns};
     if (is(text, len, "beat")) {
         o->beats = true;
         return OWNER_BEAT;
@@ -98,9 +100,18 @@ enum OwnerEvent owner_heard(Owner *o, const char *text, size_t len, uint64_t *re
     return owner_parse_reload(text, len, &o->reload) ? OWNER_RELOAD : OWNER_UNKNOWN;
 }
 
+bool owner_is_silent(Owner *o, uint64_t silence_ns, uint64_t now_ns)
+{
+    return o->on && o->beats &&
+           silence_is_long(&o->silence, silence_ns / LOOKS_A_SILENCE, silence_ns, now_ns);
+}
+
 uint64_t owner_silent_ns(const Owner *o, uint64_t silence_ns)
 {
-    return o->on && o->beats ? time_add(o->heard_ns, silence_ns) : TIME_NEVER;
+    if (!o->on || !o->beats)
+        return TIME_NEVER;
+    return min_u64(silence_deadline(&o->silence, silence_ns),
+                   time_add(o->silence.tick_ns, silence_ns / LOOKS_A_SILENCE));
 }
 
 static bool reached(const Owner *o, uint64_t used_bytes, uint64_t limit_bytes)

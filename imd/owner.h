@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/places.h"
+#include "proto/silence.h"
 
 enum { OWNER_TEXT_MAX = PLACES_TEXT_MAX + 64 }; /* a reload's numbers, and all that may be named */
 
@@ -41,7 +42,7 @@ typedef struct Owner {
     uint64_t used_bytes, limit_bytes; /* as reported last */
     uint64_t told_ns;                 /* reported, or tried to; 0: never */
     bool beats;                       /* it says that it is there, again and again */
-    uint64_t heard_ns;                /* anything */
+    Silence silence;                  /* since anything was heard */
     OwnerReload reload;               /* the last one */
     OwnerSave save;                   /* likewise */
 } Owner;
@@ -58,8 +59,10 @@ enum OwnerEvent {
 };
 enum OwnerEvent owner_heard(Owner *o, const char *text, size_t len, uint64_t *ret_limit,
                             uint64_t now_ns);
-/* When rmd will have been silent for @silence_ns, if nothing more comes; TIME_NEVER: it need not
- * say anything. A message counts when it was received, not while it waits. */
+/* Has rmd been silent for @silence_ns, in which we ran ourselves? A message counts when it was
+ * received, not while it waits. */
+bool owner_is_silent(Owner *o, uint64_t silence_ns, uint64_t now_ns);
+/* When to ask that, at the latest, if nothing more comes; TIME_NEVER: it need not say anything. */
 uint64_t owner_silent_ns(const Owner *o, uint64_t silence_ns);
 /* When to say what is in use, at the latest; TIME_NEVER: not before something changes. */
 uint64_t owner_deadline(const Owner *o, uint64_t used_bytes, uint64_t limit_bytes);

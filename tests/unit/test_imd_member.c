@@ -473,6 +473,22 @@ TEST(owner__that_falls_silent_ends_it)
     end(&f);
 }
 
+/* A host that stood still has its imd go on, as its rmd does. */
+TEST(owner__that_stood_still_with_it_does_not_end_it)
+{
+    Fixture f;
+    begin(&f, true, ROLE_CMD);
+    assert_int_equal(hear(&f, "beat"), OWNER_BEAT);
+    f.now_ns += 2 * SILENCE_NS;
+    member_expire(&f.m, f.now_ns);
+    assert_int_equal(f.news[MEMBER_OWNER_SILENT], 0);
+    elapse(&f, SILENCE_NS - 1);
+    assert_int_equal(f.news[MEMBER_OWNER_SILENT], 0);
+    elapse(&f, 1);
+    assert_int_equal(f.news[MEMBER_OWNER_SILENT], 1);
+    end(&f);
+}
+
 TEST(owner__that_hangs_up_ends_it_once)
 {
     Fixture f;

@@ -191,6 +191,16 @@ CASE(limits__come_in_order_and_hang_up_last)
     assert_int_equal(receive(p, &limit, 1), GONE);
 }
 
+/* It is looked at as often as imd has to. */
+static bool silent_at(Pair *p, uint64_t at_ns)
+{
+    const uint64_t silence_ns = 10 * NS_PER_S;
+    for (uint64_t due; (due = owner_silent_ns(&p->owner, silence_ns)) < at_ns;)
+        if (owner_is_silent(&p->owner, silence_ns, due))
+            return true;
+    return owner_is_silent(&p->owner, silence_ns, at_ns);
+}
+
 CASE(silence__counts_from_the_first_beat_on)
 {
     Pair *p = *state;
@@ -198,14 +208,28 @@ CASE(silence__counts_from_the_first_beat_on)
     say(p, "limit 8192");
     assert_int_equal(receive(p, &limit, NS_PER_S), OWNER_LIMIT);
     assert_int_equal(owner_silent_ns(&p->owner, 10 * NS_PER_S), TIME_NEVER);
+    assert_false(owner_is_silent(&p->owner, 10 * NS_PER_S, 100 * NS_PER_S));
     say(p, "beat");
     assert_int_equal(receive(p, &limit, 2 * NS_PER_S), OWNER_BEAT);
-    assert_int_equal(owner_silent_ns(&p->owner, 10 * NS_PER_S), 12 * NS_PER_S);
+    assert_false(silent_at(p, 5 * NS_PER_S));
     say(p, "limit 4096"); /* anything is a sign of life */
     assert_int_equal(receive(p, &limit, 5 * NS_PER_S), OWNER_LIMIT);
-    assert_int_equal(owner_silent_ns(&p->owner, 10 * NS_PER_S), 15 * NS_PER_S);
     assert_int_equal(receive(p, &limit, 6 * NS_PER_S), NOTHING);
-    assert_int_equal(owner_silent_ns(&p->owner, 10 * NS_PER_S), 15 * NS_PER_S);
+    assert_false(silent_at(p, 15 * NS_PER_S - 1));
+    assert_true(silent_at(p, 15 * NS_PER_S));
+}
+
+/* Who stood still, perhaps together with rmd, has not listened. */
+CASE(silence__counts_while_imd_itself_runs)
+{
+    Pair *p = *state;
+    uint64_t limit;
+    say(p, "beat");
+    assert_int_equal(receive(p, &limit, NS_PER_S), OWNER_BEAT);
+    assert_false(silent_at(p, 9 * NS_PER_S));
+    assert_false(owner_is_silent(&p->owner, 10 * NS_PER_S, 60 * NS_PER_S));
+    assert_false(silent_at(p, 70 * NS_PER_S - 1));
+    assert_true(silent_at(p, 70 * NS_PER_S));
 }
 
 CASE(used__is_reported_once_a_second_while_it_changes)
