@@ -61,9 +61,10 @@ __attribute__((noreturn)) static void be_command(const Runner *r, int in, int ou
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)setpgid(0, 0);
-    if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
-        close_range(STDERR_FILENO + 1, ~0u, 0) == 0)
+    if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0) {
+        closefrom(STDERR_FILENO + 1); /* also where the kernel has no close_range() */
         (void)execv(r->words[0], r->words);
+    }
     (void)dprintf(STDERR_FILENO, "cmd: lease: cannot run %s: %s\n", r->words[0], strerror(errno));
     _exit(127);
 }

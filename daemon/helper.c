@@ -30,7 +30,8 @@ static int keep_channel(int channel)
 {
     if (channel != CHANNEL && dup2(channel, CHANNEL) < 0)
         return -errno;
-    return close_range(CHANNEL + 1, ~0u, 0) < 0 ? -errno : CHANNEL;
+    closefrom(CHANNEL + 1); /* also where the kernel has no close_range() */
+    return CHANNEL;
 }
 
 pid_t helper_fork(const char *name, int *ret_channel)

@@ -50,8 +50,9 @@ static void become_guard(int pidfd, int channel)
     (void)setsid();
     (void)prctl(PR_SET_NAME, "rmd-guard");
     int from = fcntl(pidfd, F_DUPFD, 16), to = fcntl(channel, F_DUPFD, 16);
-    if (dup2(from, PIDFD) < 0 || dup2(to, CHANNEL) < 0 || close_range(FIRST_OTHER, ~0u, 0) < 0)
+    if (dup2(from, PIDFD) < 0 || dup2(to, CHANNEL) < 0)
         _exit(EXIT_FAILURE);
+    closefrom(FIRST_OTHER); /* also where the kernel has no close_range() */
 }
 
 __attribute__((noreturn)) static void guard(int pidfd, int channel, uint64_t patience_ns)
