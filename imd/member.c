@@ -91,8 +91,8 @@ static void name_stranger(ImdMember *m, uint64_t now_ns)
     if (m->named)
         return;
     m->named = true;
-    m->unheard_ns = now_ns;
-    complain(m, now_ns);
+    news(m, MEMBER_NO_MANAGER);
+    m->unheard_ns = time_add(now_ns, UNHEARD_NEXT_NS);
 }
 
 /* A thread that gives memory back must not wait for the owner's own work, which lacks that

@@ -125,8 +125,8 @@ static void name_stranger(ManagerLink *l, uint64_t now_ns)
     if (l->named)
         return;
     l->named = true;
-    l->complain_ns = now_ns;
-    complain(l, now_ns);
+    news(l, LINK_NO_MANAGER);
+    l->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
 }
 
 void manager_link_up(ManagerLink *l, const Session *s, uint64_t now_ns)

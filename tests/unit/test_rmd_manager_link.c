@@ -244,5 +244,8 @@ TEST(manager__that_is_none_is_named_and_not_told)
     answer(&h, STATUS_OK); /* a manager has come in its place */
     assert_int_equal(h.news[LINK_ANSWERS], 1);
     assert_int_equal(h.news[LINK_NO_MANAGER], 1);
+    h.l.contact.session->peer_role = ROLE_IMD; /* and it goes again */
+    manager_link_up(&h.l, h.l.contact.session, h.now_ns);
+    assert_int_equal(h.news[LINK_NO_MANAGER], 2);
     end(&h);
 }
