@@ -172,12 +172,14 @@ static void session_key_moved(Endpoint *e, SessionCore *s, const uint32_t *old_i
 {
     if (!s->session.up)
         return; /* its HELLO takes the new keys by itself */
-    if (s->key != KEY_GONE)
+    if (s->key != KEY_GONE) {
         s->key = key_moved(e, old_ids[s->key]);
+        s->revoke_ns = time_add(now_ns, ENDPOINT_RENEW_NS);
+    }
     if (s->key != 0 && s->initiated && list_empty(&s->hello))
         hello_start(e, s, now_ns);
     if (s->key == KEY_GONE)
-        e->revoke_ns = time_add(now_ns, ENDPOINT_RENEW_NS);
+        e->revoke_ns = min_u64(e->revoke_ns, s->revoke_ns);
 }
 
 int endpoint_keys_set(Endpoint *e, const ClusterKey *keys, unsigned count, uint64_t now_ns)
@@ -225,8 +227,12 @@ void sessions_revoke(Endpoint *e, uint64_t now_ns)
     e->revoke_ns = TIME_NEVER;
     LIST_FOREACH(n, &e->sessions) {
         SessionCore *s = CONTAINER_OF(n, SessionCore, order);
-        if (s->key == KEY_GONE)
+        if (s->key != KEY_GONE)
+            continue;
+        if (now_ns >= s->revoke_ns)
             session_close(e, s);
+        else
+            e->revoke_ns = min_u64(e->revoke_ns, s->revoke_ns);
     }
 }
 

@@ -61,7 +61,8 @@ typedef struct SessionCore {
     OwnTag own;
     uint64_t peer_tag;
     uint8_t own_salt[WIRE_SALT_SIZE], peer_salt[WIRE_SALT_SIZE];
-    unsigned key; /* index of the cluster key */
+    unsigned key;       /* index of the cluster key */
+    uint64_t revoke_ns; /* KEY_GONE: the session ends then */
     SealKey seal, open;
     uint64_t sent;       /* counter of the last datagram sent */
     uint64_t unheard;    /* datagrams sealed since the peer was heard */
@@ -104,7 +105,7 @@ struct Endpoint {
     uint64_t reset_even_ns; /* the same for RESETs: each brings a HELLO */
     uint64_t now_ns;        /* as last reported */
     uint64_t began_ns;      /* the first datagram came; 0: none has */
-    uint64_t revoke_ns;     /* sessions whose key is gone end then */
+    uint64_t revoke_ns;     /* the first of the sessions whose key is gone ends then */
     PeerTables peers;
 
     SealSuite suite; /* unsealed: zero */

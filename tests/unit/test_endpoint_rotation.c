@@ -201,6 +201,25 @@ TEST(keys_set__ends_sessions_of_a_key_that_is_gone)
     pair_deinit(&p);
 }
 
+/* A daemon that is reloaded more often than each minute does not let who has it stay. */
+TEST(keys_set__again_does_not_put_the_end_off)
+{
+    Pair p;
+    Session *t;
+    const ClusterKey next = pair_key(7), later = pair_key(8);
+    pair_init(&p, 1);
+    assert_non_null(pair_up(&p, &t));
+    const uint64_t end_ns = p.now_ns + ENDPOINT_RENEW_NS;
+    assert_int_equal(endpoint_keys_set(p.b, &next, 1, p.now_ns), 0);
+    p.now_ns += ENDPOINT_RENEW_NS / 2;
+    assert_int_equal(endpoint_keys_set(p.b, &next, 1, p.now_ns), 0);
+    assert_int_equal(endpoint_keys_set(p.b, &later, 1, p.now_ns), 0);
+    assert_int_equal(endpoint_deadline(p.b), end_ns);
+    assert_int_equal(output(p.b, end_ns).len, 0);
+    assert_int_equal(p.closed, 1);
+    pair_deinit(&p);
+}
+
 /* It had said HELLO before the keys changed, and comes in no more: as a session of the new key it
  * would stay. */
 /* Also of one that has been the older of two for a while. */
