@@ -91,10 +91,8 @@ static void take_word(Imd *imd, const char *text, size_t len, uint64_t now_ns)
         owner_socket_saves(imd->owner);
     if (event == OWNER_LIMIT || event == OWNER_SAVE)
         priority_group(imd->member.hurrying, now_ns); /* rmd may have thought otherwise */
-    if (event == OWNER_RELOAD) {
-        imd->told = true;
-        imd_ask_reloader(imd);
-    }
+    if (event == OWNER_RELOAD)
+        imd_take_told(imd);
     if (event == OWNER_UNKNOWN)
         log_event(LOG_LEVEL_WARN, "owner_not_understood", "bytes=%zu", len);
 }

@@ -29,6 +29,18 @@ static void move_manager(Imd *imd, const char *manager)
     member_expire(&imd->member, os_now_ns());
 }
 
+/* What needs no file counts at once, also where none can be read. */
+void imd_take_told(Imd *imd)
+{
+    const OwnerReload *told = &imd->member.owner.reload;
+    imd->told = true;
+    imd_threads_cap(&imd->threads, told->rate_bytes, told->rate_packets);
+    log_set_level(told->log_level);
+    if (*told->manager)
+        move_manager(imd, told->manager);
+    imd_ask_reloader(imd);
+}
+
 static void take_settings(Imd *imd, const ImdSettings *s)
 {
     char error[CONFIG_ERROR_MAX] = "", text[256];

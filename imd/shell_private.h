@@ -52,6 +52,7 @@ ImdMemberSink imd_member_sink(Imd *imd);
 
 /* reload.c */
 void imd_ask_reloader(Imd *imd);
+void imd_take_told(Imd *imd); /* rmd has said settings */
 void imd_on_reloader(void *ctx);
 
 #endif

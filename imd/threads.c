@@ -86,14 +86,19 @@ void imd_threads_slow(ImdThreads *t, uint64_t rate_bytes)
     set_pace(t);
 }
 
+void imd_threads_cap(ImdThreads *t, uint64_t rate_bytes, uint64_t rate_packets)
+{
+    t->rate_bytes = rate_bytes;
+    t->rate_packets = rate_packets;
+    set_pace(t);
+}
+
 void imd_threads_reload(ImdThreads *t, const ClusterKeys *keys, uint64_t rate_bytes,
                         uint64_t rate_packets)
 {
     for (unsigned i = 0; i < t->count; i++)
         imd_thread_reload(&t->of[i], keys, pace_bytes(rate_bytes));
-    t->rate_bytes = rate_bytes;
-    t->rate_packets = rate_packets;
-    set_pace(t);
+    imd_threads_cap(t, rate_bytes, rate_packets);
 }
 
 /* ---- what they tell -------------------------------------------------------------------------- */

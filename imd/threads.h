@@ -36,6 +36,9 @@ void imd_threads_order(ImdThreads *t, const ImdCommand *command);
 /* The whole pool, as fast as possible. */
 void imd_threads_give_all_back(ImdThreads *t);
 void imd_threads_hurry(const ImdThreads *t, bool on);
+/* Another cap from now on. */
+void imd_threads_cap(ImdThreads *t, uint64_t rate_bytes, uint64_t rate_packets);
+/* The same, and other keys. */
 void imd_threads_reload(ImdThreads *t, const ClusterKeys *keys, uint64_t rate_bytes,
                         uint64_t rate_packets);
 /* No more than that a second from now on, whatever else is set. */

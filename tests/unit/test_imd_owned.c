@@ -342,6 +342,54 @@ CASE(hang_up__is_the_end)
     close_all();
 }
 
+/* ---- an imd that can read no file any more ----------------------------------------------------
+ */
+
+static int set_up_alone(void **state)
+{
+    (void)state;
+    cluster_start(&cluster, "[imd]\nbeat = 100ms\nmanager_dead = 300ms\n", false);
+    imd = cluster_imd_owned(&cluster, "1M", &owner);
+    return 0;
+}
+
+static int tear_down_alone(void **state)
+{
+    (void)state;
+    (void)close(owner);
+    cluster_end(&cluster);
+    return 0;
+}
+
+/* The child of imd's that reads them for it. */
+static pid_t reader_of_files(void)
+{
+    char path[64], name[32] = "";
+    int pid = 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)imd->pid, (int)imd->pid);
+    FILE *children = fopen(path, "re");
+    assert_non_null(children);
+    while (strcmp(name, "imd-reload") != 0) {
+        assert_int_equal(fscanf(children, "%d", &pid), 1);
+        (void)snprintf(path, sizeof path, "/proc/%d/comm", pid);
+        FILE *comm = fopen(path, "re");
+        assert_non_null(comm);
+        assert_int_equal(fscanf(comm, "%31s", name), 1);
+        (void)fclose(comm);
+    }
+    (void)fclose(children);
+    return pid;
+}
+
+TEST_WITH(reload__what_rmd_says_needs_no_file, set_up_alone, tear_down_alone)
+{
+    static const char text[] = "reload 2 0 0 127.0.0.1:1";
+    assert_int_equal(kill(reader_of_files(), SIGKILL), 0);
+    daemon_says(imd, "not_reloaded");
+    assert_int_equal(send(owner, text, sizeof text - 1, 0), sizeof text - 1);
+    daemon_says(imd, "manager_lost manager=127.0.0.1:1");
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
