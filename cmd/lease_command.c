@@ -19,6 +19,7 @@
 #include "base/printable.h"
 #include "base/time.h"
 #include "daemon/helper.h"
+#include "daemon/start.h"
 
 /* First byte of a message. */
 enum {
@@ -301,8 +302,7 @@ int lease_command_open(LeaseCommand *c, const char *text, uint64_t still_ns,
     if (c->pid > 0)
         return 0;
     c->fd = -1;
-    (void)snprintf(error, CONFIG_ERROR_MAX, "cannot start the process that runs the lease: %s",
-                   strerror(-c->pid));
+    start_explain((int)c->pid, "the process that runs the lease", error);
     return (int)c->pid;
 }
 

@@ -117,8 +117,7 @@ int address_watch_start(AddressWatch *w, const CommonOptions *o, const Listen *l
     if (pid > 0)
         return 0;
     w->fd = -1;
-    (void)snprintf(error, CONFIG_ERROR_MAX, "cannot start the process that watches the address: %s",
-                   strerror(-pid));
+    start_explain((int)pid, "the process that watches the address", error);
     return (int)pid;
 }
 

@@ -55,8 +55,7 @@ int resolver_start(Resolver *r, const CommonOptions *o, const Addr *listen, cons
     if (pid > 0)
         return 0;
     r->fd = -1;
-    (void)snprintf(error, CONFIG_ERROR_MAX, "cannot start the process that resolves names: %s",
-                   strerror(-pid));
+    start_explain((int)pid, "the process that resolves names", error);
     return (int)pid;
 }
 

@@ -195,6 +195,18 @@ int start_descriptors(unsigned wanted, char error[CONFIG_ERROR_MAX])
     return -EMFILE;
 }
 
+void start_explain(int res, const char *what, char error[CONFIG_ERROR_MAX])
+{
+    const char *fix = "";
+    if (res == -EAGAIN)
+        fix = "; raise ulimit -u (LimitNPROC=, TasksMax=) or ulimit -v (LimitAS=)";
+    else if (res == -ENOMEM)
+        fix = "; raise ulimit -v (LimitAS=) or MemoryMax=, or free memory";
+    else if (res == -EMFILE)
+        fix = "; raise ulimit -n (LimitNOFILE=)";
+    (void)snprintf(error, CONFIG_ERROR_MAX, "cannot start %s: %s%s", what, strerror(-res), fix);
+}
+
 void start_forbid_dumps(void)
 {
     const struct rlimit none = {0, 0};

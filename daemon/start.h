@@ -90,6 +90,9 @@ enum { START_DESCRIPTORS = 64, START_DESCRIPTORS_OF_A_THREAD = 4 };
 /* That so many descriptors may be open: raises our limit up to @wanted, if it is lower. Without
  * them libevent and GLib end the process, and not by our words. 0, -EMFILE. */
 int start_descriptors(unsigned wanted, char error[CONFIG_ERROR_MAX]);
+/* A thread or process that the daemon needs, @what, cannot be started: why, and which limit may be
+ * too low. @res: -errno. */
+void start_explain(int res, const char *what, char error[CONFIG_ERROR_MAX]);
 /* No core file holds what this process does, and no other process of the user may look into it.
  * Allowed again when keys and data are gone. */
 void start_forbid_dumps(void);

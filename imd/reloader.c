@@ -12,6 +12,7 @@
 
 #include "daemon/helper.h"
 #include "daemon/sandbox.h"
+#include "daemon/start.h"
 
 enum { ASK = 'r' };
 
@@ -136,8 +137,7 @@ int reloader_start(Reloader *r, ImdOptions *o, Resolver *resolver, char error[CO
     if (pid > 0)
         return 0;
     r->fd = -1;
-    (void)snprintf(error, CONFIG_ERROR_MAX, "cannot start the process that reads the key: %s",
-                   strerror(-pid));
+    start_explain((int)pid, "the process that reads the key", error);
     return (int)pid;
 }
 

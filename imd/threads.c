@@ -223,12 +223,11 @@ int imd_threads_start(ImdThreads *t, const PoolMemory *pool, char error[CONFIG_E
 {
     int res = purger_start(&t->purger, pool, &t->done);
     if (res < 0)
-        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot start the purger: %s", strerror(-res));
+        start_explain(res, "the purger", error);
     for (unsigned i = 0; res == 0 && i < t->count; i++) {
         res = imd_thread_start(&t->of[i]);
         if (res < 0)
-            (void)snprintf(error, CONFIG_ERROR_MAX, "cannot start data thread %u: %s", i,
-                           strerror(-res));
+            start_explain(res, "its data threads", error);
     }
     return res;
 }

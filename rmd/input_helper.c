@@ -129,8 +129,7 @@ int input_helper_start(InputHelper *h, const CommonOptions *o, const char *path,
     int channel;
     pid_t pid = helper_fork("rmd-keeper", &channel);
     if (pid < 0) {
-        (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "cannot start the process that watches input devices: %s", strerror(-pid));
+        start_explain((int)pid, "the process that watches input devices", error);
         return (int)pid;
     }
     if (pid == 0) {

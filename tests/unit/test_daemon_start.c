@@ -65,6 +65,25 @@ CASE(failure__is_one_printable_line)
     assert_int_equal(all, 1);
 }
 
+/* What cannot be started names the limit that may be too low. */
+CASE(lack__is_explained)
+{
+    static const struct {
+        int res;
+        const char *says;
+    } cases[] = {
+        {-EAGAIN, "cannot start it: Resource temporarily unavailable; raise ulimit -u"},
+        {-ENOMEM, "cannot start it: Cannot allocate memory; raise ulimit -v"},
+        {-EMFILE, "cannot start it: Too many open files; raise ulimit -n"},
+        {-EPERM, "cannot start it: Operation not permitted"},
+    };
+    char error[CONFIG_ERROR_MAX];
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        start_explain(cases[i].res, "it", error);
+        assert_true(g_str_has_prefix(error, cases[i].says));
+    }
+}
+
 /* ---- descriptors ------------------------------------------------------------------------------
  */
 
