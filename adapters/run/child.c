@@ -91,9 +91,15 @@ int child_end_like(int status)
 {
     if (status >= 0 && WIFSIGNALED(status)) {
         const struct rlimit none = {0, 0};
+        const int number = WTERMSIG(status);
+        sigset_t only;
         (void)setrlimit(RLIMIT_CORE, &none); /* the program's own core is enough */
-        (void)signal(WTERMSIG(status), SIG_DFL);
-        (void)raise(WTERMSIG(status));
+        (void)signal(number, SIG_DFL);
+        (void)sigemptyset(&only);
+        (void)sigaddset(&only, number);
+        (void)raise(number);
+        (void)sigprocmask(SIG_UNBLOCK, &only, NULL); /* whoever started us may have blocked it */
+        return EXIT_SIGNAL + number;
     }
     return status < 0 ? EXIT_OURS : WEXITSTATUS(status);
 }

@@ -88,6 +88,25 @@ timeout "$patience" env --ignore-signal=CHLD "$bin_dodo" run --how mount --dir "
 [ "$status" -eq 7 ] || fail "with SIGCHLD ignored dodo run ends with status $status"
 grep -q '^CHLD.*IGNORE' "$work/signals" || fail "the program does not find SIGCHLD ignored: $(cat "$work/signals")"
 
+# A program that a signal ended is no success where that signal is blocked, or ends no first process of a PID namespace.
+cat >"$work/blocked.py" <<'END'
+import os, signal, subprocess, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+die = "import os, signal as s; s.pthread_sigmask(s.SIG_UNBLOCK, [s.SIGTERM]); os.kill(os.getpid(), s.SIGTERM)"
+sys.exit(subprocess.call(sys.argv[1:] + [sys.executable, "-c", die]) != -signal.SIGTERM)
+END
+apart=(unshare --pid --fork)
+"${apart[@]}" true 2>/dev/null || apart+=(--map-root-user)
+for how in mount preload; do
+  timeout "$patience" python3 "$work/blocked.py" "$bin_dodo" run --how "$how" --stats --dir "$work/data" 2>"$work/said" ||
+    fail "--how $how: a blocked signal does not end dodo run: $(cat "$work/said")"
+  status=0
+  # shellcheck disable=SC2016 # another shell expands them
+  timeout "$patience" "${apart[@]}" --mount-proc "$bin_dodo" run --how "$how" --stats --dir "$work/data" sh -c 'kill -TERM $$' \
+    2>"$work/said" || status=$?
+  [ "$status" -eq 143 ] || fail "--how $how: the first process ends with $status: $(cat "$work/said")"
+done
+
 # A signal ends the program, sooner or later in its start.
 python3 - "$bin_dodo" "$work/data" <<'END' || fail "a signal is lost"
 import signal, subprocess, sys, time
