@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 #include <sys/fsuid.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "adapters/mount/mount.h"
@@ -28,6 +29,15 @@ bool caller_begin(fuse_req_t req)
     (void)setfsuid(who->uid);
     overrule();
     return true;
+}
+
+/* A directory's default access control list stands in for the umask. */
+mode_t caller_mode(fuse_req_t req, const Inode *dir, mode_t mode)
+{
+    const mode_t mask = fuse_req_ctx(req)->umask;
+    bool listed =
+        (mode & mask) && getxattr(fd_path(dir->fd).text, "system.posix_acl_default", NULL, 0) >= 0;
+    return listed ? mode : mode & ~mask;
 }
 
 void caller_end(bool begun)

@@ -63,7 +63,7 @@ enum { THREADS_MAX = 64 };
 
 static void on_init(void *userdata, struct fuse_conn_info *conn)
 {
-    conn->want |= conn->capable & FUSE_CAP_POSIX_ACL;
+    conn->want |= conn->capable & (FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK);
     /* Who writes or truncates takes set-user-id bits away: the kernel asks for that by itself, by
      * all that it knows of the caller. */
     conn->want &= ~(unsigned)(FUSE_CAP_HANDLE_KILLPRIV | FUSE_CAP_ATOMIC_O_TRUNC);
@@ -281,7 +281,7 @@ int mount_run(const MountOptions *o, const char *directory, const char *mountpoi
 {
     char error[CONFIG_ERROR_MAX] = "";
     log_init("dodo-mount", LOG_LEVEL_WARN);
-    (void)umask(0); /* the kernel has applied the caller's */
+    (void)umask(0); /* the caller's counts: caller_mode() */
     raise_limits();
     int res = mount_and_serve(o, directory, mountpoint, error);
     return res < 0 ? start_failed(&program, EXIT_START, *error ? error : strerror(-res))

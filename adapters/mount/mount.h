@@ -171,6 +171,8 @@ const char *inodes_path(const Mount *m, const Inode *inode, char *path);
 /* What this thread makes from here on is owned by who sent the request; what to tell caller_end().
  */
 bool caller_begin(fuse_req_t req);
+/* With which mode it makes something in @dir, where it asks for @mode. */
+mode_t caller_mode(fuse_req_t req, const Inode *dir, mode_t mode);
 void caller_end(bool begun);
 
 /* ---- freshness.c: leases, the kernel's pages, and what is cached --------------------------- */

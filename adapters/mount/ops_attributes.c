@@ -109,10 +109,10 @@ static void attributes_statfs(fuse_req_t req, fuse_ino_t number)
 /* ---- extended ------------------------------------------------------------------------------ */
 
 /* A symbolic link's own are not within reach of its descriptor; it has none but its file system's.
- */
+ * All others may have access control lists. */
 static bool has_extended(const Inode *inode)
 {
-    return inode->type == S_IFREG || inode->type == S_IFDIR;
+    return inode->type != S_IFLNK;
 }
 
 /* @n bytes in @value, or how many there are where the caller asks for that alone (@size 0). */

@@ -90,20 +90,23 @@ static void reply_made(fuse_req_t req, fuse_ino_t dir, const char *name, int res
         reply_name(req, dir, name);
 }
 
-static void names_mknod(fuse_req_t req, fuse_ino_t dir, const char *name, mode_t mode, dev_t rdev)
+static void names_mknod(fuse_req_t req, fuse_ino_t number, const char *name, mode_t mode,
+                        dev_t rdev)
 {
+    const Inode *dir = mount_inode_of(req, number);
     bool caller = caller_begin(req);
-    int res = mknodat(mount_inode_of(req, dir)->fd, name, mode, rdev);
+    int res = mknodat(dir->fd, name, caller_mode(req, dir, mode), rdev);
     caller_end(caller);
-    reply_made(req, dir, name, res);
+    reply_made(req, number, name, res);
 }
 
-static void names_mkdir(fuse_req_t req, fuse_ino_t dir, const char *name, mode_t mode)
+static void names_mkdir(fuse_req_t req, fuse_ino_t number, const char *name, mode_t mode)
 {
+    const Inode *dir = mount_inode_of(req, number);
     bool caller = caller_begin(req);
-    int res = mkdirat(mount_inode_of(req, dir)->fd, name, mode);
+    int res = mkdirat(dir->fd, name, caller_mode(req, dir, mode));
     caller_end(caller);
-    reply_made(req, dir, name, res);
+    reply_made(req, number, name, res);
 }
 
 static void names_symlink(fuse_req_t req, const char *target, fuse_ino_t dir, const char *name)
@@ -136,6 +139,7 @@ static int inode_of_open(Mount *m, int fd, Inode **ret, struct stat *st)
 static int create(fuse_req_t req, const Inode *dir, const char *name, mode_t mode, int flags)
 {
     bool caller = caller_begin(req);
+    mode = caller_mode(req, dir, mode);
     int fd = handle_direct_done(
         openat(dir->fd, name, (flags & ~O_APPEND) | O_CREAT | O_EXCL | O_CLOEXEC, mode), flags);
     int res = fd < 0 ? -errno : fd;

@@ -12,6 +12,48 @@
 config
 chmod 755 "$work"
 
+# Access control lists: what is made gets its directory's default one, whatever the umask is; FIFOs and sockets have some.
+cat >"$work/lists.py" <<'END'
+import errno, os, socket, struct, sys
+USER, NAMED, GROUP, MASK, OTHER, NOBODY = 1, 2, 4, 16, 32, 0xFFFFFFFF
+def made(*entries):
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *e) for e in entries)
+def of(path):
+    try:
+        return os.getxattr(path, "system.posix_acl_access")
+    except OSError as e:
+        return e.errno
+def all_in(directory):
+    os.chdir(directory)
+    os.mkdir("lists")
+    os.chdir("lists")
+    for listed in False, True:
+        if listed:
+            every = made((USER, 7, NOBODY), (NAMED, 7, os.getuid()), (GROUP, 5, NOBODY), (MASK, 7, NOBODY), (OTHER, 7, NOBODY))
+            os.setxattr(".", "system.posix_acl_default", every)
+        for mask in 0, 0o022, 0o077:
+            os.umask(mask)
+            name = f"{listed}{mask}"
+            os.close(os.open("file" + name, os.O_CREAT | os.O_WRONLY, 0o666))
+            os.mkdir("directory" + name, 0o777)
+            os.mkfifo("fifo" + name, 0o666)
+            socket.socket(socket.AF_UNIX).bind("socket" + name)
+            os.symlink("file" + name, "link" + name)
+    for name in "fifoFalse0", "socketFalse0":
+        one = made((USER, 6, NOBODY), (NAMED, 6, os.getuid()), (GROUP, 0, NOBODY), (MASK, 6, NOBODY), (OTHER, 0, NOBODY))
+        os.setxattr(name, "system.posix_acl_access", one)
+    return [(name, oct(os.lstat(name).st_mode), of(name)) for name in sorted(os.listdir("."))]
+try:
+    wanted = all_in(sys.argv[2])
+except OSError as e:
+    if e.errno != errno.EOPNOTSUPP:
+        raise
+    sys.exit(0) # no lists here
+for there, plain in zip(all_in(sys.argv[1]), wanted):
+    if there != plain:
+        sys.exit(f"{there} below the mount, {plain} beside it")
+END
+
 # below_mount NAME: a mount of $work/NAME/src at $work/NAME/mnt, and the rules below it.
 below_mount() {
   local place=$work/$1 mount directory status=0
@@ -20,6 +62,7 @@ below_mount() {
   mount=$!
   until_true "$mount" grep -qs "ready at" "$place/out"
   timeout "$patience" "$DODO_BUILD/tests/net/rules" "$place/src" "$place/mnt" "$place/plain" || status=$?
+  [ "$status" -ne 0 ] || python3 "$work/lists.py" "$place/mnt" "$place/plain" || status=$?
   exec {directory}<"$place/mnt" # still open when the mount ends: the leak checker looks
   kill "$mount"
   wait "$mount" || status=1
