@@ -169,6 +169,22 @@ class Files(case.Case):
             self.assertEqual(f.read(), b"")
         self.assertEqual(path.read_bytes(), content[:8990] + b"0123456789" + content[9000:])
 
+    def test_file__that_becomes_longer(self):
+        path = self.dir / "grows"
+        path.write_bytes(b"first,")
+        with dodo.open(path, length=1 << 20) as f:
+            self.assertEqual(f.read(), b"first,")
+            for part in b"second,", b"third" * 10000:
+                with open(path, "ab") as other:
+                    other.write(part)
+                self.assertEqual(f.read(), part)
+                self.assertEqual(f.seek(0, os.SEEK_END), os.stat(path).st_size)
+            self.assertEqual(f.read(), b"")
+            f.seek(0)
+            with open(path, "ab") as other:
+                other.write(b"last")
+            self.assertEqual(f.read(), b"first,second," + b"third" * 10000 + b"last")
+
     def test_file__arguments(self):
         path, _ = self.make(10)
         for mode in ["r", "w", "wb", "a", "ab", "x", "rt", ""]:

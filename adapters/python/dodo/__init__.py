@@ -212,12 +212,18 @@ class File(io.RawIOBase):
 
     # -- data -------------------------------------------------------------------------------------
 
+    def _advance(self, n: int) -> None:
+        """So many bytes are there, whatever the file had when it was opened."""
+        self._position += n
+        if n > 0:
+            self._size = max(self._size, self._position)
+
     def readinto(self, buffer: Buffer, /) -> int:
         self._check()
         if self._position > self.region.length:
             return 0
         n = self.region.readinto(buffer, self._position)
-        self._position += n
+        self._advance(n)
         return n
 
     def read(self, size: int | None = -1, /) -> bytes:
@@ -227,16 +233,17 @@ class File(io.RawIOBase):
         data = b""
         if self._position < self.region.length:
             data = self.region.pread(size, self._position)
-        self._position += len(data)
+        self._advance(len(data))
         return data
 
     def readall(self) -> bytes:
         self._check()
-        data = b""
-        if self._position < self.region.length:
-            data = self.region.pread(max(self._size - self._position, 0), self._position)
-        self._position += len(data)
-        return data
+        parts = []
+        part = self.read(max(self._size - self._position, io.DEFAULT_BUFFER_SIZE))
+        while part:  # the file may have become longer
+            parts.append(part)
+            part = self.read(io.DEFAULT_BUFFER_SIZE)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def write(self, data: Buffer, /) -> int:
         self._check()
@@ -248,8 +255,7 @@ class File(io.RawIOBase):
             n = self.region.pwrite(data, self._position)
         if n == 0 and wanted > 0:  # nothing beyond the region's end can be written
             raise OSError(errno.EFBIG, "the region ends here: open the file with a larger length")
-        self._position += n
-        self._size = max(self._size, self._position)
+        self._advance(n)
         return n
 
     def sync(self) -> None:
