@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adapters/paths.h"
 #include "adapters/preload/cache.h"
 #include "adapters/preload/own.h"
 #include "base/os.h"
@@ -25,10 +26,21 @@ void report_read(File *f, bool cached, ssize_t n, uint64_t began_ns)
         file_reads_add(&f->read, &sums, cached, n, os_now_ns() - began_ns);
 }
 
+/* Whether the file is still the one that is meant. A path in /proc is another process's in another
+ * PID namespace, or after the end of the one that it named. */
+static bool is_meant(void)
+{
+    const char *meant = files_settings()->report_file;
+    char text[PATH_FILE_MAX];
+    return !meant || (path_file(files_settings()->report, text) && strcmp(text, meant) == 0);
+}
+
 /* In one piece: other processes may write to the same file. */
 static void write_text(const char *text)
 {
     OS_DESCRIPTORS_BUSY;
+    if (!is_meant())
+        return;
     int fd =
         open(files_settings()->report, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_CLOEXEC, 0666);
     if (fd < 0)

@@ -24,6 +24,7 @@ void settings_read(PreloadSettings *s)
                            .never = text_of("DODO_PRELOAD_NEVER"),
                            .dirs = text_of("DODO_PRELOAD_DIRS"),
                            .report = text_of("DODO_PRELOAD_REPORT"),
+                           .report_file = text_of("DODO_PRELOAD_REPORT_FILE"),
                            .local = text_of("DODO_PRELOAD_LOCAL") != NULL,
                            .eager = text_of("DODO_PRELOAD_EAGER") != NULL};
 }

@@ -11,6 +11,7 @@ typedef struct PreloadSettings {
     const char *only, *never; /* DODO_PRELOAD_ONLY, _NEVER: patterns, one a line; NULL: none */
     const char *dirs;         /* DODO_PRELOAD_DIRS: absolute, one a line; NULL: all */
     const char *report;       /* DODO_PRELOAD_REPORT: a file; NULL: nobody wants a report */
+    const char *report_file;  /* DODO_PRELOAD_REPORT_FILE: which that is; NULL: any of that name */
     bool local;               /* DODO_PRELOAD_LOCAL: only this host writes the files */
     bool eager;               /* DODO_PRELOAD_EAGER: the cache has all reads, for tests */
 } PreloadSettings;

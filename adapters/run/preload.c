@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "adapters/mount/cache.h"
+#include "adapters/paths.h"
 #include "base/cleanup.h"
 
 #define LIBRARY "libdodo-preload.so"
@@ -72,7 +73,7 @@ static void set_library(const char *path)
 bool preload_set(const char *library, const MountOptions *o, const GPtrArray *dirs, char *error,
                  size_t cap)
 {
-    char number[32];
+    char number[32], file[PATH_FILE_MAX];
     if (strpbrk(library, " :\t\n")) {
         (void)g_snprintf(error, (gulong)cap, "%s: LD_PRELOAD takes no path with a space or a colon",
                          library);
@@ -90,6 +91,7 @@ bool preload_set(const char *library, const MountOptions *o, const GPtrArray *di
     set_text("DODO_PRELOAD_MIN_SIZE", number);
     set_text("DODO_PRELOAD_LOCAL", o->local ? "1" : NULL);
     set_text("DODO_PRELOAD_REPORT", o->report);
+    set_text("DODO_PRELOAD_REPORT_FILE", o->report && path_file(o->report, file) ? file : NULL);
     (void)g_snprintf(number, sizeof number, "%" PRIu64, o->cache_bytes);
     if (o->cache_bytes != CACHE_AS_CONFIGURED)
         set_text("DODO_CACHE_SIZE", number);

@@ -122,6 +122,23 @@ exec {writer}>&-
 # Its children and theirs.
 ran --how preload --verbose --min-size 1M sh -c '"$@"; "$@"' sh "${cached[@]}" "$large"
 [ "$(grep -c "large: cached" "$work/said")" -eq 2 ] || fail "of two children it says: $(cat "$work/said")"
+
+# Where the path of the report is another process's, as in another PID namespace, that one's files are left alone.
+cat >"$work/inner" <<'END'
+#!/usr/bin/env bash
+exec 3>>"$1" 4>>"$1" 5>>"$1" 6>>"$1" 7>>"$1" 8>>"$1" 9>>"$1"
+shift
+"$@" >/dev/null
+exit 0
+END
+chmod +x "$work/inner"
+: >"$work/theirs"
+apart=(unshare --pid --fork)
+"${apart[@]}" true 2>/dev/null || apart+=(--map-root-user)
+timeout "$patience" "${apart[@]}" --mount-proc "$bin_dodo" run --how preload --stats --verbose --min-size 1M sh -c '"$@"; :' sh \
+  unshare --pid --fork --mount-proc "$work/inner" "$work/theirs" "${plain[@]}" "$large" 2>"$work/said" ||
+  fail "in PID namespaces it ends with status $?: $(cat "$work/said")"
+[ ! -s "$work/theirs" ] || fail "it reports into another's file: $(cat "$work/theirs")"
 told "it says what it did"
 
 true=$(type -P true)

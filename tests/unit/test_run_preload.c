@@ -11,13 +11,14 @@
 static const MountOptions plain = {.min_bytes = 1 << 20, .cache_bytes = CACHE_AS_CONFIGURED};
 static char error[200];
 static char db[] = "*.db", spaced[] = "a b", any[] = "*", broken[] = "a\nb";
-static char data[] = "/data", more[] = "/more", report[] = "/proc/9/fd/9";
+static char data[] = "/data", more[] = "/more", report[] = "/proc/9/fd/9", here[] = "/";
 
 static int set_up(void **state)
 {
     static const char *const names[] = {
-        "LD_PRELOAD",         "DODO_CACHE_SIZE",       "DODO_PRELOAD_DIRS",  "DODO_PRELOAD_ONLY",
-        "DODO_PRELOAD_NEVER", "DODO_PRELOAD_MIN_SIZE", "DODO_PRELOAD_LOCAL", "DODO_PRELOAD_REPORT"};
+        "LD_PRELOAD",         "DODO_CACHE_SIZE",     "DODO_PRELOAD_DIRS",
+        "DODO_PRELOAD_ONLY",  "DODO_PRELOAD_NEVER",  "DODO_PRELOAD_MIN_SIZE",
+        "DODO_PRELOAD_LOCAL", "DODO_PRELOAD_REPORT", "DODO_PRELOAD_REPORT_FILE"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (unsetenv(names[i]) < 0)
@@ -76,13 +77,15 @@ TEST_WITH(set__once_more, set_up, NULL)
     MountOptions o = plain;
     o.only = only;
     o.local = true;
-    o.report = report;
+    o.report = here;
     assert_true(preload_set(OURS, &o, NULL, error, sizeof error));
+    assert_non_null(getenv("DODO_PRELOAD_REPORT_FILE"));
     assert_true(preload_set(OURS, &plain, NULL, error, sizeof error));
     assert_set("LD_PRELOAD", OURS);
     assert_set("DODO_PRELOAD_ONLY", NULL);
     assert_set("DODO_PRELOAD_LOCAL", NULL);
     assert_set("DODO_PRELOAD_REPORT", NULL);
+    assert_set("DODO_PRELOAD_REPORT_FILE", NULL);
 }
 
 TEST_WITH(set__before_other_libraries, set_up, NULL)
