@@ -187,6 +187,16 @@ static void raise_limits(void)
     (void)signal(SIGXFSZ, SIG_IGN); /* beyond what we may, a write fails */
 }
 
+/* Why @path is no directory, as an errno; 0: it is one. A mount whose process was killed is none.
+ */
+static int directory_error(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return errno;
+    return S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+}
+
 static int directories_check(const char *directory, const char *mountpoint, Mount *m, char *error)
 {
     m->path = realpath(directory, NULL);
@@ -194,9 +204,10 @@ static int directories_check(const char *directory, const char *mountpoint, Moun
         m->mountpoint = realpath(mountpoint, NULL);
     const char *bad = !m->path ? directory : !m->mountpoint ? mountpoint : NULL;
     const char *why = strerror(errno);
-    if (!bad && !g_file_test(m->mountpoint, G_FILE_TEST_IS_DIR)) {
+    int unfit = bad ? 0 : directory_error(m->mountpoint);
+    if (unfit != 0) {
         bad = mountpoint;
-        why = strerror(ENOTDIR);
+        why = strerror(unfit);
     }
     if (bad) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", bad, why);

@@ -181,6 +181,8 @@ unmounted() { umount "$mnt" 2>/dev/null; }
 for i in 1 2 3 4 5 6; do
   busy_up
   proc_kill mount
+  ! on client "$bin_dodo" mount "$src" "$mnt" 2>"$work/stale" || fail "a mount on one that was killed"
+  grep -q "$mnt: Transport endpoint is not connected" "$work/stale" || fail "on one that was killed: $(cat "$work/stale")"
   users_end
   wait_for "$patience" unmounted || fail "$mnt is busy, though nobody uses it"
 done
