@@ -103,7 +103,7 @@ static int run_mounts(Options *o, bool user, GPtrArray *dirs, char **argv)
     while (count < dirs->len && mounts_start(&o->mount, dirs->pdata[count], &mounts[count]))
         count++;
     uint64_t began_ns = os_now_ns();
-    int status = count == dirs->len ? child_run(argv, cwd ? cwd : "/") : -1;
+    int status = count == dirs->len ? child_run(argv, cwd ? cwd : ".") : -1;
     uint64_t elapsed_ns = os_now_ns() - began_ns;
     mounts_end(mounts, count);
     if (count == dirs->len && report >= 0)

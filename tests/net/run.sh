@@ -81,6 +81,12 @@ for closed in '0<&-' '1>&-' '2>&-' '0<&- 1>&- 2>&-'; do
   [ "$status" -eq 7 ] || fail "with $closed dodo run ends with status $status"
 done
 
+# Where no path leads to the working directory, the program is there all the same, and not in another one.
+mkdir "$work/gone"
+(cd "$work/gone" && rmdir "$work/gone" && timeout "$patience" "$bin_dodo" run --how mount --dir "$work/data" \
+  readlink /proc/self/cwd) >"$work/out" 2>&1 || fail "in a removed directory it ends with status $?"
+[ "$(cat "$work/out")" = "$work/gone (deleted)" ] || fail "from a removed directory the program is in $(cat "$work/out")"
+
 # Also where SIGCHLD is ignored, which the program finds so, too.
 status=0
 timeout "$patience" env --ignore-signal=CHLD "$bin_dodo" run --how mount --dir "$work/data" \
