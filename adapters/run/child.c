@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,8 @@ static void pass_on(int number)
 }
 
 /* Those that are sent to us are for the program; the terminal's reach it by themselves. */
-static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}, ignored[] = {SIGINT, SIGQUIT};
+static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2},
+                 ignored[] = {SIGINT, SIGQUIT, SIGTSTP};
 
 /* How the program finds its signals: as we found them. */
 typedef struct Signals {
@@ -68,10 +70,42 @@ static _Noreturn void begin_child(char **argv, const char *cwd, const Signals *b
     _exit(child_become(argv));
 }
 
+/* Whether @status is that of a stop by the terminal's user, or as if by him: the shell waits for
+ * us.
+ */
+static bool is_suspended(pid_t pid, int status)
+{
+    return WIFSTOPPED(status) && WSTOPSIG(status) == SIGTSTP && getpgid(pid) == getpgrp();
+}
+
+/* Until the shell has us go on, and the program. */
+static void stop_too(pid_t pid)
+{
+    (void)signal(SIGTSTP, SIG_DFL);
+    (void)raise(SIGTSTP);
+    (void)signal(SIGTSTP, SIG_IGN);
+    (void)kill(pid, SIGCONT);
+}
+
+/* Until it ends: its status, or -1. */
+static int await(pid_t pid)
+{
+    int status;
+    for (;;) {
+        if (waitpid(pid, &status, WUNTRACED) < 0) {
+            if (errno != EINTR)
+                return -1;
+        } else if (is_suspended(pid, status)) {
+            stop_too(pid);
+        } else if (!WIFSTOPPED(status)) {
+            return status;
+        }
+    }
+}
+
 int child_run(char **argv, const char *cwd)
 {
     Signals before;
-    int status;
     signals_take(&before);
     pid_t pid = vfork(); /* a copy of what the mounts need would take longer than a short program */
     if (pid == 0)
@@ -80,9 +114,7 @@ int child_run(char **argv, const char *cwd)
     (void)sigprocmask(SIG_SETMASK, &before.mask, NULL);
     if (pid < 0)
         return -1;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
+    int status = await(pid);
     child_pid = 0;
     return status;
 }

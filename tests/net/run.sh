@@ -126,6 +126,64 @@ for i in range(80):
         sys.exit(f"round {i}: dodo run ends with {program.returncode}")
 END
 
+# In a terminal it is stopped when its program is, and not when that one does not care; and goes on with it.
+for how in mount preload; do
+  timeout "$patience" python3 - "$bin_dodo" run --how "$how" --stats --dir "$work/data" <<'END' || fail "--how $how: job control"
+import os, pty, signal, sys
+program = """
+import os, signal, sys
+signal.signal(signal.SIGTSTP, lambda *unused: print("does not care", flush=True))
+print("ready", flush=True)
+sys.stdin.readline()
+signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+print("suspends itself", flush=True)
+os.kill(os.getpid(), signal.SIGTSTP)
+print("goes on", flush=True)
+sys.stdin.readline()
+os._exit(7)
+"""
+pid, terminal = pty.fork()
+if pid == 0: # a shell: the job is a process group of its own
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    job = os.fork()
+    if job == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpid())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        os.execv(sys.argv[1], sys.argv[1:] + [sys.executable, "-c", program])
+    for wanted in signal.SIGTSTP, None:
+        status = os.waitpid(job, os.WUNTRACED)[1]
+        if wanted is None:
+            break
+        if not os.WIFSTOPPED(status) or os.WSTOPSIG(status) != wanted:
+            os._exit(100)
+        print("stopped", flush=True)
+        os.killpg(job, signal.SIGCONT)
+    os._exit(os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 101)
+said = b""
+def until(words):
+    global said
+    while words not in said:
+        said += os.read(terminal, 1000)
+until(b"ready")
+os.write(terminal, b"\x1a") # Ctrl-Z
+until(b"does not care")
+os.write(terminal, b"one\n")
+until(b"goes on")
+if said.count(b"stopped") != 1 or said.index(b"stopped") < said.index(b"suspends"):
+    sys.exit(f"it said {said}")
+os.write(terminal, b"two\n")
+try:
+    while os.read(terminal, 1000):
+        pass
+except OSError:
+    pass # its end
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+sys.exit(0 if status == 7 else f"it ends with {status}")
+END
+done
+told "it stops as its program"
+
 # Each file says whether it was cached, or why not.
 echo some >"$work/data/small"
 cp "$large" "$work/data/never"
