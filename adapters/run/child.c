@@ -130,7 +130,7 @@ int child_end_like(int status)
         (void)sigemptyset(&only);
         (void)sigaddset(&only, number);
         (void)raise(number);
-        (void)sigprocmask(SIG_UNBLOCK, &only, NULL); /* whoever started us may have blocked it */
+        (void)sigprocmask(SIG_UNBLOCK, &only, NULL); /* it may have been blocked when we began */
         return EXIT_SIGNAL + number;
     }
     return status < 0 ? EXIT_OURS : WEXITSTATUS(status);
