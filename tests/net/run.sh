@@ -101,17 +101,15 @@ signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 die = "import os, signal as s; s.pthread_sigmask(s.SIG_UNBLOCK, [s.SIGTERM]); os.kill(os.getpid(), s.SIGTERM)"
 sys.exit(subprocess.call(sys.argv[1:] + [sys.executable, "-c", die]) != -signal.SIGTERM)
 END
+timeout "$patience" python3 "$work/blocked.py" "$bin_dodo" run --how mount --stats --dir "$work/data" 2>"$work/said" ||
+  fail "a blocked signal does not end dodo run: $(cat "$work/said")"
 apart=(unshare --pid --fork)
 "${apart[@]}" true 2>/dev/null || apart+=(--map-root-user)
-for how in mount preload; do
-  timeout "$patience" python3 "$work/blocked.py" "$bin_dodo" run --how "$how" --stats --dir "$work/data" 2>"$work/said" ||
-    fail "--how $how: a blocked signal does not end dodo run: $(cat "$work/said")"
-  status=0
-  # shellcheck disable=SC2016 # another shell expands them
-  timeout "$patience" "${apart[@]}" --mount-proc "$bin_dodo" run --how "$how" --stats --dir "$work/data" sh -c 'kill -TERM $$' \
-    2>"$work/said" || status=$?
-  [ "$status" -eq 143 ] || fail "--how $how: the first process ends with $status: $(cat "$work/said")"
-done
+status=0
+# shellcheck disable=SC2016 # another shell expands them
+timeout "$patience" "${apart[@]}" --mount-proc "$bin_dodo" run --how mount --stats --dir "$work/data" sh -c 'kill -TERM $$' \
+  2>"$work/said" || status=$?
+[ "$status" -eq 143 ] || fail "the first process ends with $status: $(cat "$work/said")"
 
 # A signal ends the program, sooner or later in its start.
 python3 - "$bin_dodo" "$work/data" <<'END' || fail "a signal is lost"
@@ -127,8 +125,7 @@ for i in range(80):
 END
 
 # In a terminal it is stopped when its program is, and not when that one does not care; and goes on with it.
-for how in mount preload; do
-  timeout "$patience" python3 - "$bin_dodo" run --how "$how" --stats --dir "$work/data" <<'END' || fail "--how $how: job control"
+timeout "$patience" python3 - "$bin_dodo" run --how mount --stats --dir "$work/data" <<'END' || fail "job control"
 import os, pty, signal, sys
 program = """
 import os, signal, sys
@@ -181,7 +178,6 @@ except OSError:
 status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 sys.exit(0 if status == 7 else f"it ends with {status}")
 END
-done
 told "it stops as its program"
 
 # Each file says whether it was cached, or why not.
