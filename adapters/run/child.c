@@ -16,15 +16,18 @@
 
 static volatile sig_atomic_t child_pid;
 
-static void pass_on(int number)
+/* The terminal's reach the program by themselves. */
+static void pass_on(int number, siginfo_t *info, void *context)
 {
-    if (child_pid > 0)
+    (void)context;
+    bool typed = info->si_code == SI_KERNEL && (number == SIGINT || number == SIGQUIT);
+    if (child_pid > 0 && !typed)
         (void)kill((pid_t)child_pid, number);
 }
 
-/* Those that are sent to us are for the program; the terminal's reach it by themselves. */
-static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2},
-                 ignored[] = {SIGINT, SIGQUIT, SIGTSTP};
+/* Those that are sent to us are for the program. */
+static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT},
+                 ignored[] = {SIGTSTP};
 
 /* How the program finds its signals: as we found them. */
 typedef struct Signals {
@@ -35,7 +38,7 @@ typedef struct Signals {
 /* What is passed on waits until the program is there. Whose SIGCHLD is ignored learns no status. */
 static void signals_take(Signals *before)
 {
-    const struct sigaction pass = {.sa_handler = pass_on, .sa_flags = SA_RESTART},
+    const struct sigaction pass = {.sa_sigaction = pass_on, .sa_flags = SA_RESTART | SA_SIGINFO},
                            ignore = {.sa_handler = SIG_IGN}, wait = {.sa_handler = SIG_DFL};
     sigset_t late;
     (void)sigemptyset(&late);

@@ -115,12 +115,13 @@ timeout "$patience" "${apart[@]}" --mount-proc "$bin_dodo" run --how mount --sta
 python3 - "$bin_dodo" "$work/data" <<'END' || fail "a signal is lost"
 import signal, subprocess, sys, time
 for i in range(80):
+    number = [signal.SIGTERM, signal.SIGINT][i % 2]
     program = subprocess.Popen([sys.argv[1], "run", "--how", "mount", "--dir", sys.argv[2], "sleep", "20"])
     until = time.monotonic() + i * 0.0003
     while time.monotonic() < until:
         pass
-    program.send_signal(signal.SIGTERM)
-    if program.wait() != -signal.SIGTERM:
+    program.send_signal(number)
+    if program.wait() != -number:
         sys.exit(f"round {i}: dodo run ends with {program.returncode}")
 END
 
