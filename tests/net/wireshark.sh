@@ -35,12 +35,12 @@ capture_end() {
 # fields of a datagram, info is its line in the list of packets, dodo tells whether it is one of Dodo's.
 fields=(_ws.col.Info _ws.col.Protocol ip.src udp.dstport dodo.too_short dodo.too_long _ws.malformed dodo.type dodo.sealed
   dodo.counter dodo.hello.role dodo.open.len dodo.host.ip4 dodo.host_status.pool_bytes)
+shark=(tshark -o udp.try_heuristic_first:TRUE -X "lua_script:$DODO_BUILD/packaging/dodo.lua" -Y udp -T fields -E 'separator=|')
 look() {
   local field words=() wanted
   wanted=$(cat)
   for field in "${fields[@]}"; do words+=(-e "$field"); done
-  tshark -X "lua_script:$DODO_BUILD/packaging/dodo.lua" -r "$work/$1.pcap" -Y udp -T fields -E separator='|' "${words[@]}" \
-    >"$work/shown" 2>"$work/seen.log" || fail "tshark: $(cat "$work/seen.log")"
+  "${shark[@]}" -r "$work/$1.pcap" "${words[@]}" >"$work/shown" 2>"$work/seen.log" || fail "tshark: $(cat "$work/seen.log")"
   ! grep -q "Lua: " "$work/seen.log" || fail "$(cat "$work/seen.log")"
   python3 - "$work/shown" "$wanted" "${fields[@]}" >"$work/wrong" <<'END' || fail "$1: $(cat "$work/wrong")"
 import sys
@@ -51,9 +51,10 @@ right = bool(shown)
 for line in (every + "\n" + sys.argv[2]).split("\n"):
     word, text = line.split(" ", 1)
     true_of = compile(text, "line", "eval")
-    found = any(eval(true_of, {"f": f, "info": f["_ws.col.Info"], "dodo": f["_ws.col.Protocol"] == "Dodo"}) for f in shown)
-    if found != (word == "some"):
-        print(f"of {len(shown)} datagrams {'one is' if found else 'none is'} shown with {text}")
+    found = [f for f in shown
+             if eval(true_of, {"f": f, "info": f["_ws.col.Info"], "dodo": f["_ws.col.Protocol"] == "Dodo"})]
+    if bool(found) != (word == "some"):
+        print(f"of {len(shown)} datagrams {len(found)} are shown with {text}", *found[:1])
         right = False
 sys.exit(not right)
 END
@@ -105,14 +106,17 @@ some f['dodo.hello.role'] == '2' and f['ip.src'] == '${host_ip[h1]}'
 END
 told "sealed, it shows what is open"
 
-# The same reply without what was added at its end.
-reply=$(tshark -X "lua_script:$DODO_BUILD/packaging/dodo.lua" -r "$work/plain.pcap" -Y udp -T fields -E separator='|' \
-  -e _ws.col.Info -e udp.payload 2>"$work/seen.log" | sed -n 's/^REPLY JOIN OK|//p' | head -n 1)
+# The same reply without what was added at its end; from a port by which tshark knows another protocol, as a tool's may be.
+reply=$("${shark[@]}" -r "$work/plain.pcap" -e _ws.col.Info -e udp.payload 2>"$work/seen.log" | sed -n 's/^REPLY JOIN OK|//p' | head -n 1)
 [ ${#reply} -gt 16 ] || fail "no reply to a JOIN was captured"
 capture_start earlier
-# shellcheck disable=SC2016 # another shell expands them
-on client bash -c 'python3 -c "import sys; sys.stdout.buffer.write(bytes.fromhex(sys.argv[1])[:-8])" "$0" >"/dev/udp/$1/9"' \
-  "$reply" "${host_ip[manager]}"
+on client python3 - "$reply" "${host_ip[manager]}" <<'END'
+import socket
+import sys
+enip = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+enip.bind(("", 44818))
+enip.sendto(bytes.fromhex(sys.argv[1])[:-8], (sys.argv[2], 9))
+END
 capture_end earlier
 look earlier <<END
 some info == 'REPLY JOIN OK'
