@@ -8,7 +8,6 @@
 
 /* The HELLO's back-off starts again so often while cmd is silent. */
 static const uint64_t RECONNECT_NS = 5 * NS_PER_S;
-static const uint64_t UNHEARD_FIRST_NS = 3 * NS_PER_S, UNHEARD_NEXT_NS = 60 * NS_PER_S;
 
 /* ---- the core's effects ---------------------------------------------------------------------- */
 
@@ -33,8 +32,8 @@ int member_init(ImdMember *m, const ImdMemberConfig *config, const Env *env, End
                      .sink = *sink,
                      .endpoint = endpoint,
                      .manager = {.every_ns = RECONNECT_NS},
-                     .owner = {.on = config->owned},
-                     .unheard_ns = time_add(now_ns, UNHEARD_FIRST_NS)};
+                     .owner = {.on = config->owned}};
+    complaint_begin(&m->complaint, now_ns);
     finder_fix(&m->manager.finder, &config->manager);
     m->control = imd_control_new(&config->control, env, &control, now_ns);
     return m->control ? 0 : -ENOMEM;
@@ -66,8 +65,7 @@ static void follow_joined(ImdMember *m, uint64_t now_ns)
 {
     bool joined = imd_control_joined(m->control), lost = imd_control_lost(m->control);
     if (joined != m->joined) {
-        m->named = false;
-        m->unheard_ns = time_add(now_ns, UNHEARD_FIRST_NS);
+        complaint_begin(&m->complaint, now_ns);
         news(m, joined ? MEMBER_JOINED : lost ? MEMBER_LOST : MEMBER_DISMISSED);
     }
     m->joined = joined;
@@ -77,22 +75,13 @@ static void follow_joined(ImdMember *m, uint64_t now_ns)
 
 static void complain(ImdMember *m, uint64_t now_ns)
 {
-    if (m->joined || m->leaving || now_ns < m->unheard_ns)
-        return;
-    news(m, m->manager.stranger  ? MEMBER_NO_MANAGER
-            : m->manager.standby ? MEMBER_NONE_ACTIVE
-                                 : MEMBER_UNHEARD);
-    m->unheard_ns = time_add(now_ns, UNHEARD_NEXT_NS);
-}
-
-/* It is asked again several times a second: a manager may come in its place. */
-static void name_stranger(ImdMember *m, uint64_t now_ns)
-{
-    if (m->named)
-        return;
-    m->named = true;
-    news(m, MEMBER_NO_MANAGER);
-    m->unheard_ns = time_add(now_ns, UNHEARD_NEXT_NS);
+    static const uint8_t says[] = {[COMPLAINT_UNHEARD] = MEMBER_UNHEARD,
+                                   [COMPLAINT_NONE_ACTIVE] = MEMBER_NONE_ACTIVE,
+                                   [COMPLAINT_NO_MANAGER] = MEMBER_NO_MANAGER};
+    enum ComplaintKind kind =
+        m->leaving ? COMPLAINT_NONE : complaint_take(&m->complaint, &m->manager, m->joined, now_ns);
+    if (kind != COMPLAINT_NONE)
+        news(m, says[kind]);
 }
 
 /* A thread that gives memory back must not wait for the owner's own work, which lacks that
@@ -162,8 +151,6 @@ void member_up(ImdMember *m, const Session *s, uint64_t now_ns)
         return;
     if (contact_up(&m->manager, now_ns)) /* what stands by changes nothing */
         imd_control_up(m->control, &s->peer_id, now_ns);
-    else if (m->manager.stranger)
-        name_stranger(m, now_ns);
     settle(m, now_ns);
 }
 
@@ -267,7 +254,7 @@ uint64_t member_deadline(const ImdMember *m)
         return min_u64(t, m->leave_at_ns);
     if (m->saving && RULE(SAVE_ENDS))
         t = min_u64(t, m->save_until_ns);
-    return m->joined ? t : min_u64(t, m->unheard_ns);
+    return m->joined ? t : min_u64(t, m->complaint.due_ns);
 }
 
 void member_expire(ImdMember *m, uint64_t now_ns)

@@ -11,6 +11,7 @@
 
 #include "imd/control.h"
 #include "imd/owner.h"
+#include "proto/complaint.h"
 #include "proto/contact.h"
 
 /* What people should know. */
@@ -61,9 +62,8 @@ typedef struct ImdMember {
     ImdControl *control;
     Contact manager;
     Owner owner;
-    bool joined;         /* as last reported */
-    uint64_t unheard_ns; /* of the next report of it, while not joined */
-    bool named;          /* since then, that who answers there is no manager */
+    bool joined; /* as last reported */
+    Complaint complaint;
     bool hurrying;
     bool saving;
     uint64_t save_until_ns;

@@ -8,7 +8,6 @@
 
 /* The HELLO's back-off starts again so often while cmd is silent. */
 static const uint64_t RECONNECT_NS = 5 * NS_PER_S;
-static const uint64_t COMPLAIN_FIRST_NS = 3 * NS_PER_S, COMPLAIN_NEXT_NS = 60 * NS_PER_S;
 /* Then cmd is lost, as an imd is for it. */
 enum { SILENT_BEATS = DEFAULT_HOST_DEAD_NS / DEFAULT_RMD_BEAT_NS };
 /* An answer that does not come before the next beat is not waited for. */
@@ -26,8 +25,8 @@ void manager_link_init(ManagerLink *l, Endpoint *endpoint, const ManagerLinkSink
     *l = (ManagerLink){.endpoint = endpoint,
                        .sink = *sink,
                        .contact = {.every_ns = RECONNECT_NS},
-                       .beat_ns = beat_ns,
-                       .complain_ns = time_add(now_ns, COMPLAIN_FIRST_NS)};
+                       .beat_ns = beat_ns};
+    complaint_begin(&l->complaint, now_ns);
     finder_fix(&l->contact.finder, manager);
     numbers_init(&l->ids, 1);
 }
@@ -104,29 +103,19 @@ void manager_link_message(ManagerLink *l, const Session *s, uint8_t type, const 
     if (!l->heard)
         news(l, LINK_ANSWERS);
     l->heard = true;
-    l->named = false;
+    complaint_begin(&l->complaint, now_ns);
     if (l->request.status != STATUS_OK)
         news(l, LINK_REFUSES);
 }
 
 static void complain(ManagerLink *l, uint64_t now_ns)
 {
-    if (l->heard || now_ns < l->complain_ns)
-        return;
-    news(l, l->contact.stranger  ? LINK_NO_MANAGER
-            : l->contact.standby ? LINK_NONE_ACTIVE
-                                 : LINK_UNHEARD);
-    l->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
-}
-
-/* It is asked again several times a second: a manager may come in its place. */
-static void name_stranger(ManagerLink *l, uint64_t now_ns)
-{
-    if (l->named)
-        return;
-    l->named = true;
-    news(l, LINK_NO_MANAGER);
-    l->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
+    static const uint8_t says[] = {[COMPLAINT_UNHEARD] = LINK_UNHEARD,
+                                   [COMPLAINT_NONE_ACTIVE] = LINK_NONE_ACTIVE,
+                                   [COMPLAINT_NO_MANAGER] = LINK_NO_MANAGER};
+    enum ComplaintKind kind = complaint_take(&l->complaint, &l->contact, l->heard, now_ns);
+    if (kind != COMPLAINT_NONE)
+        news(l, says[kind]);
 }
 
 void manager_link_up(ManagerLink *l, const Session *s, uint64_t now_ns)
@@ -134,8 +123,7 @@ void manager_link_up(ManagerLink *l, const Session *s, uint64_t now_ns)
     if (contact_scouted(&l->contact, s, now_ns) || s != l->contact.session)
         return;
     if (!contact_up(&l->contact, now_ns)) {
-        if (l->contact.stranger)
-            name_stranger(l, now_ns);
+        complain(l, now_ns);
         return;
     }
     if (l->request.id && l->request.state == REQUEST_RUNNING)
@@ -161,7 +149,7 @@ static void mind_silence(ManagerLink *l, uint64_t now_ns)
         news(l, LINK_LOST);
     l->heard = false;
     contact_renew(&l->contact, l->endpoint);
-    l->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
+    complaint_put_off(&l->complaint, now_ns);
 }
 
 static void keep_contact(ManagerLink *l, uint64_t now_ns)
@@ -188,5 +176,5 @@ uint64_t manager_link_deadline(const ManagerLink *l)
     uint64_t t = min_u64(l->contact.due_ns, l->tell_ns);
     if (l->request.id && l->request.state == REQUEST_RUNNING && contact_is_up(&l->contact))
         t = min_u64(t, request_deadline(&l->request));
-    return l->heard ? t : min_u64(t, l->complain_ns);
+    return l->heard ? t : min_u64(t, l->complaint.due_ns);
 }

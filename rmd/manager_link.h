@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/complaint.h"
 #include "proto/contact.h"
 #include "proto/request.h"
 #include "proto/silence.h"
@@ -37,9 +38,9 @@ typedef struct ManagerLink {
     Numbers ids;
     Request request; /* the newest; id 0: none yet */
     bool heard;      /* cmd answers; as last logged */
-    bool named;      /* since it did, that who answers there is no manager */
+    Complaint complaint;
     Silence silence; /* of cmd */
-    uint64_t tell_ns, complain_ns;
+    uint64_t tell_ns;
 } ManagerLink;
 
 void manager_link_init(ManagerLink *l, Endpoint *endpoint, const ManagerLinkSink *sink,
