@@ -7,8 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -33,6 +31,7 @@
 #include "tests/lib/forked.h"
 #include "tests/lib/load.h"
 #include "tests/lib/sanitizer.h"
+#include "tests/lib/seccomp.h"
 
 #if UNDER_TSAN
 /* TSan does not follow a thread in the child of a process with threads: there, it starts none. */

@@ -2,10 +2,6 @@
 /* The processes beside a daemon, on a kernel that is older than close_range(), or in a container
  * that does not let it through. */
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,20 +10,13 @@
 #include "base/cleanup.h"
 #include "daemon/helper.h"
 #include "tests/lib/case.h"
+#include "tests/lib/seccomp.h"
 
 enum { WORD = 'w' };
 
 static void be_older(void)
 {
-    struct sock_filter steps[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const struct sock_fprog filter = {.len = ARRAY_SIZE(steps), .filter = steps};
-    assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+    assert_true(seccomp_refuse(SYS_close_range, ENOSYS));
     assert_true(syscall(SYS_close_range, 1000, 1000, 0) < 0 && errno == ENOSYS);
 }
 

@@ -152,17 +152,8 @@ CASE(limits__no_standard_descriptors)
 /* The program's sandbox refuses getrandom(2) in all its threads from now on. */
 static bool random_refuse(void)
 {
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog filter = {.len = sizeof code / sizeof *code, .filter = code};
     char byte;
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0 &&
-           getrandom(&byte, 1, 0) == -1;
+    return seccomp_refuse(SYS_getrandom, EPERM) && getrandom(&byte, 1, 0) == -1;
 }
 
 /* argv: the file; "first": before the library starts. */

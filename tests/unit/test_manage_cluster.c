@@ -12,14 +12,11 @@
 #include <stdio.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -32,6 +29,7 @@
 #include "base/cleanup.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/scenario.h"
+#include "tests/lib/seccomp.h"
 #include "tests/lib/sim_rng.h"
 
 enum { KIB = 1 << 10, LEN = 2048 * KIB, CACHE = 512 * KIB, CHUNK = 16 * KIB };
@@ -114,15 +112,7 @@ static void file_is_slow(int file)
 static void kernel_is_old(void)
 {
     enum { CACHESTAT = 451 };
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CACHESTAT, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const struct sock_fprog program = {sizeof code / sizeof *code, code};
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    CHECK(seccomp_refuse(CACHESTAT, ENOSYS));
 }
 
 static void file_make(void)
