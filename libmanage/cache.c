@@ -42,7 +42,7 @@ Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
     memset(c, 0, size);
     c->cfg = *config;
     c->hits.open_len = config->regions_max;
-    c->piece_shift = (unsigned)__builtin_ctz(config->piece_bytes);
+    c->hits.piece_shift = (unsigned)__builtin_ctz(config->piece_bytes);
     c->hooks = *hooks;
     list_init(&c->regions.all);
     list_init(&c->ahead.pieces);

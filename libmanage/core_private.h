@@ -201,6 +201,7 @@ typedef struct AheadBatch {
 
 /* What a hit looks at, side by side: between two reads a program's data takes the caches. */
 typedef struct Hits {
+    unsigned piece_shift; /* the logarithm of a piece's size */
     unsigned open_len;
     Region *_Atomic *open; /* by descriptor: those that hits may read */
     _Atomic bool wanted;   /* somebody waits for a hit to end */
@@ -209,6 +210,7 @@ typedef struct Hits {
      * for so long may go unheard. */
     _Atomic uint8_t generation;
     Lane *lanes[LANES];
+    /* What no hit looks at. */
     unsigned lane_count, lanes_given;
     uint64_t left_in_generation; /* pieces */
     ListNode claimed;            /* victims that could not be taken because of a hit */
@@ -286,7 +288,6 @@ typedef struct Saved {
 } Saved;
 
 struct Cache {
-    unsigned piece_shift; /* the logarithm of a piece's size */
     Hits hits;
     CacheConfig cfg;
     CacheHooks hooks;

@@ -288,10 +288,10 @@ enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, Lane *lane, int rd, off
                                   size_t len)
 {
     if (!lane || rd < 0 || (unsigned)rd >= c->hits.open_len || offset < 0 || !len ||
-        len > (uint64_t)CLAIM_PIECES << c->piece_shift)
+        len > (uint64_t)CLAIM_PIECES << c->hits.piece_shift)
         return CACHE_HIT_NONE;
-    uint64_t first = (uint64_t)offset >> c->piece_shift;
-    uint64_t count = (((uint64_t)offset + len - 1) >> c->piece_shift) - first + 1;
+    uint64_t first = (uint64_t)offset >> c->hits.piece_shift;
+    uint64_t count = (((uint64_t)offset + len - 1) >> c->hits.piece_shift) - first + 1;
     if (!lane_take(lane, claim_of(rd, first, count)))
         return CACHE_HIT_NONE;
     *h = (CacheHit){
@@ -313,9 +313,9 @@ void cache_hit_copy(const CacheHit *h, const Cache *c, void *buf)
     uint64_t end = h->offset + h->len;
     uint8_t *to = buf;
     for (uint64_t at = h->offset; at < end;) {
-        uint64_t i = at >> c->piece_shift, next = min_u64(end, (i + 1) << c->piece_shift);
+        uint64_t i = at >> c->hits.piece_shift, next = min_u64(end, (i + 1) << c->hits.piece_shift);
         const uint8_t *data = h->region->leaves[i / LEAF_PIECES]->data[i % LEAF_PIECES];
-        memcpy(to, data + (at - (i << c->piece_shift)), (size_t)(next - at));
+        memcpy(to, data + (at - (i << c->hits.piece_shift)), (size_t)(next - at));
         to += next - at;
         at = next;
     }
@@ -369,8 +369,8 @@ static void mark_heard(const CacheHit *h, const Cache *c)
     uint8_t generation = atomic_load_explicit(&c->hits.generation, memory_order_relaxed);
     if (!generation)
         return;
-    uint64_t last = (h->offset + h->len - 1) >> c->piece_shift;
-    for (uint64_t i = h->offset >> c->piece_shift; i <= last; i++)
+    uint64_t last = (h->offset + h->len - 1) >> c->hits.piece_shift;
+    for (uint64_t i = h->offset >> c->hits.piece_shift; i <= last; i++)
         atomic_store_explicit(&h->region->leaves[i / LEAF_PIECES]->heard[i % LEAF_PIECES],
                               generation, memory_order_relaxed);
 }
