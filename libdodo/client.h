@@ -81,7 +81,7 @@ typedef struct Faults {
     unsigned reports_count;
 } Faults;
 
-/* What is to be copied to hosts behind the program (call_fill.c). */
+/* Copies to hosts that the background makes, after the program's call has ended (call_fill.c). */
 typedef struct Fills {
     ListNode all;
     size_t bytes;

@@ -73,15 +73,13 @@ static _Noreturn void begin_child(char **argv, const char *cwd, const Signals *b
     _exit(child_become(argv));
 }
 
-/* Whether @status is that of a stop by the terminal's user, or as if by him: the shell waits for
- * us.
- */
+/* The program has stopped as Ctrl-Z does it, and its shell waits for us: we are of its job. */
 static bool is_suspended(pid_t pid, int status)
 {
     return WIFSTOPPED(status) && WSTOPSIG(status) == SIGTSTP && getpgid(pid) == getpgrp();
 }
 
-/* Until the shell has us go on, and the program. */
+/* Stops us, too. When the shell has us go on, the program does. */
 static void stop_too(pid_t pid)
 {
     (void)signal(SIGTSTP, SIG_DFL);
@@ -90,7 +88,7 @@ static void stop_too(pid_t pid)
     (void)kill(pid, SIGCONT);
 }
 
-/* Until it ends: its status, or -1. */
+/* Waits until the program ends. Its status, or -1. */
 static int await(pid_t pid)
 {
     int status;

@@ -230,8 +230,8 @@ static void release_again(Rig *rig, FakeClient *c, uint64_t id, const RegionAddr
     rig_pump(rig);
 }
 
-/* A CLOSE in the moment before the imd's list came: it is not answered yet, the client asks
- * again, and what is to be kept is kept. */
+/* A CLOSE in the moment before the imd's list came is not answered yet. The client asks again, and
+ * the region is kept. */
 TEST(amnesia__early_close_waits_for_the_list)
 {
     FakeImd *imd;

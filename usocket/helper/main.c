@@ -157,7 +157,7 @@ static int check_descriptors(void)
     return fail(EXIT_START, what, 0);
 }
 
-/* The group by its name or number. Without one that exists, none: nobody is in that. */
+/* The group's number. If there is no such group, (gid_t)-1: no user has that one. */
 static gid_t find_group(const char *name)
 {
     uint64_t number;
