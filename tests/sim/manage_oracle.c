@@ -204,14 +204,13 @@ void truth_cut_over(UserFile *f)
     f->cut = false;
 }
 
-/* The bytes of the region that a read finds at least. What others have appended is among them, but
- * for a program that writes: not before what it wrote there is on the disk. What is just being
- * written is not. */
+/* The bytes of the region that a read finds at least. What others have added to the file, by
+ * appending or by writing into another region, is among them, but for a program that writes: not
+ * before what it wrote there is on the disk. What is just being written is not. */
 static uint64_t size_min(const UserRegion *r)
 {
     uint64_t size = file_size_in(r);
-    bool may_miss = (r->grown_from != NOT_GROWN && (r->written || r->user->heap.fail_ppm)) ||
-                    truth_written_now(r->user->m, r->file);
+    bool may_miss = r->written || r->user->heap.fail_ppm || truth_written_now(r->user->m, r->file);
     if (r->file->cut || (size > r->size && !may_miss))
         return size;
     return r->size;
