@@ -468,6 +468,12 @@ bool kernel_is_asked(const Cache *c, const Region *r, uint64_t bytes, uint8_t so
 /* ---- remote.c ------------------------------------------------------------------------------- */
 
 bool remote_pays(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns);
+/* Of what remote memory has: does a read of the program's go to the file all the same, to see what
+ * that costs? So it is at first, where an earlier run has left all of the file in remote memory. */
+bool file_is_looked_at(const Region *r, uint64_t bytes);
+/* A read of the file took @ns, of what remote memory has: does that tell what it costs from now on?
+ */
+bool file_look_counts(const Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t now_ns);
 /* So much cheaper that it is worth making a copy? @in_order: of what is read one after the other.
  */
 bool clone_pays(const Cache *c, const Region *r, uint64_t bytes, bool in_order, uint64_t now_ns);

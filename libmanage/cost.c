@@ -70,6 +70,11 @@ void cost_add_mixed(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns)
     sample_add(cost, k, of_class(k, bytes, ns), now_ns, cost->classes[k].count, COST_OUTLIER_MIXED);
 }
 
+void cost_mixed_again(Cost *cost, uint64_t bytes)
+{
+    cost->classes[cost_class(bytes)].count = 0;
+}
+
 void cost_least(Cost *cost, uint64_t bytes, uint64_t ns)
 {
     for (unsigned k = 0; bytes > 0 && k < COST_CLASSES; k++) {

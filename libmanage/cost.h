@@ -33,6 +33,8 @@ void cost_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns);
  * ahead, and the drive has the rest. It keeps the mean of many: one read that waits for the drive
  * says nothing of the next. */
 void cost_add_mixed(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns);
+/* The mean of such reads begins again with the next one. */
+void cost_mixed_again(Cost *cost, uint64_t bytes);
 /* The same for something that costs the same for each byte and nothing else: the least that was
  * seen counts, in proportion, for all classes. */
 void cost_least(Cost *cost, uint64_t bytes, uint64_t ns);

@@ -24,6 +24,14 @@ uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t 
     return min_u64(limit, start + (uint64_t)b * CACHE_BLOCK);
 }
 
+/* For a read of the program's. */
+static uint8_t read_source(const Cache *c, const Region *r, uint64_t offset, uint64_t bytes,
+                           uint64_t now_ns)
+{
+    uint8_t source = fetch_source(c, r, offset, bytes, now_ns);
+    return source == CACHE_READ_REMOTE && file_is_looked_at(r, bytes) ? CACHE_READ_FILE : source;
+}
+
 /* ---- past the cache ------------------------------------------------------------------------- */
 
 /* The call's job reads. @held: the kernel has it in memory, which says nothing of the drive. */
@@ -48,12 +56,13 @@ static void fetch_past(Cache *c, CacheCall *call, uint8_t source, bool held, uin
     job_reads(c, call, held, now_ns);
 }
 
-/* There is no room for it here: then perhaps in remote memory, for the next time. */
+/* There is no room for it here: then perhaps in remote memory, for the next time. What is there
+ * already is read from the file for a reason. */
 static uint8_t past_source(Cache *c, const CacheCall *call, uint8_t source, uint64_t bytes,
                            uint64_t now_ns)
 {
     Region *r = call->region;
-    if (source != CACHE_READ_FILE || !c->cfg.remote ||
+    if (source != CACHE_READ_FILE || !c->cfg.remote || remote_holds_at(c, r, call->at) ||
         !clone_pays(c, r, bytes, call->in_order, now_ns))
         return source;
     /* Not beside a write that began before remote memory was open: it goes to the file alone, and
@@ -107,7 +116,7 @@ static void fetch_into(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uin
         Piece *q = piece_find(r, index + 1);
         if (q ? piece_busy(q) || q->valid & 1 : false)
             break;
-        if ((fetch_source(c, r, to, limit - offset, now_ns) == CACHE_READ_REMOTE) != remote ||
+        if ((read_source(c, r, to, limit - offset, now_ns) == CACHE_READ_REMOTE) != remote ||
             direct_overlaps(c, r, index + 1, call))
             break;
         if (!q && room_at_once(c, piece_len(c, r, index + 1), r, p->index, index + 1 - p->index,
@@ -177,6 +186,7 @@ void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
     bool asked = !left && kernel_is_asked(c, r, limit - offset, source);
     if (asked && fetch_held(c, call, offset, limit, now_ns))
         return;
+    source = left ? source : read_source(c, r, offset, limit - offset, now_ns);
     if (left || once || direct_overlaps(c, r, index, NULL) ||
         (source == CACHE_READ_FILE && !asked && file_is_cheap(c, r, limit - offset))) {
         if (left) /* the next run may need it as well */

@@ -90,7 +90,9 @@ static void file_read_end(Cache *c, const CacheJob *job, const CacheResult *resu
         fill_found_held(c, job, result->ns);
     if (!job->held)
         file_kept_note(c, r, job->offset, job->len, result->ns);
-    if (!job->together && !fill_ran_beside(c, job, now_ns))
+    bool counts = job->held || job->together || !remote_holds_at(c, r, job->offset) ||
+                  file_look_counts(c, r, job->len, result->ns, now_ns);
+    if (counts && !job->together && !fill_ran_beside(c, job, now_ns))
         file_cost_add(c, r, job->len, result->ns, held, now_ns);
 }
 

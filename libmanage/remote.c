@@ -8,8 +8,9 @@
 
 enum {
     CLONE_SHARE = 4,   /* so many times as long as a read a clone may take */
-    LOOKS = 8,         /* reads of remote memory, where nobody knows what it costs now */
+    LOOKS = 8,         /* reads in a row of one of the two, where nobody knows what it costs now */
     LOOKS_COUNTED = 4, /* the last of them */
+    FAR = 4,           /* times what remote memory takes: no more of the file need be looked at */
 };
 
 /* ---- what it costs -------------------------------------------------------------------------- */
@@ -52,6 +53,25 @@ uint64_t cost_since(const Cache *c, const Cost *cost, uint64_t bytes, uint64_t n
     return again && again < now_ns ? max_u64(since, now_ns - again) : since;
 }
 
+/* What is read in order costs a seek first, and then what the kernel has not read ahead. */
+bool file_look_counts(const Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t now_ns)
+{
+    Ways *w = r->ways;
+    uint64_t remote = cost_of(&w->cost[COST_REMOTE], bytes);
+    bool known = cost_known_since(&w->cost[COST_FILE], bytes, fresh_since(c, now_ns));
+    if (ns > FAR * remote) {
+        w->file_looks = 0;
+        return true;
+    }
+    if (!w->file_looks && !known) {
+        w->file_looks = LOOKS - 1;
+        cost_mixed_again(&w->cost[COST_FILE], bytes);
+        return false;
+    }
+    w->file_looks -= w->file_looks > 0;
+    return w->file_looks < LOOKS_COUNTED;
+}
+
 void remote_read_note(Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t now_ns)
 {
     const Cost *remote = &r->ways->cost[COST_REMOTE];
@@ -65,9 +85,9 @@ void remote_read_note(Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t
         remote_cost_add(c, r, bytes, ns, now_ns);
 }
 
-/* Is remote memory the cheaper place to read from, by @saving_ns? An unknown cost is tried, and one
- * that was not measured for long is measured again, the file's first. As long as nothing was read
- * from remote memory, the cost of clones stands in, as far as it can. */
+/* Is remote memory cheaper than the file to read from, by @saving_ns? An unknown cost is tried, and
+ * one that was not measured for long is measured again, the file's first. As long as nothing was
+ * read from remote memory, the cost of clones stands in, as far as it can. */
 static bool remote_below(const Cache *c, const Region *r, uint64_t bytes, uint64_t saving_ns,
                          uint64_t now_ns)
 {
@@ -85,6 +105,13 @@ static bool remote_below(const Cache *c, const Region *r, uint64_t bytes, uint64
 bool remote_pays(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns)
 {
     return r->ways->looks > 0 || remote_below(c, r, bytes, 0, now_ns);
+}
+
+bool file_is_looked_at(const Region *r, uint64_t bytes)
+{
+    const Ways *w = r->ways;
+    bool untried = !cost_of(&w->cost[COST_FILE], bytes) && cost_of(&w->cost[COST_REMOTE], bytes);
+    return !w->looks && (w->file_looks > 0 || untried);
 }
 
 /* A copy takes time of processors and links, and may never be read: one that saves little is not

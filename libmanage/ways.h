@@ -44,7 +44,8 @@ typedef struct Ways {
     /* What a read of the file past the cache may take, of a size's class; 0: it is not cheap. Hits
      * look at it without the lock. */
     _Atomic uint64_t cheap_ns[COST_CLASSES];
-    unsigned looks;    /* reads that go to remote memory, to see what it costs now */
+    unsigned looks;      /* reads that go to remote memory, to see what it costs now */
+    unsigned file_looks; /* or to the file, although remote memory has what they want */
     _Atomic bool left; /* worth.left: reads go past the cache, and it gives up the file's pieces */
     Worth worth;
     ListNode pieces; /* of its regions */

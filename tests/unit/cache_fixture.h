@@ -22,6 +22,10 @@ static struct {
     int write_error, sync_error, read_error;
     bool no_memory, lost;
     uint64_t file_ns, remote_ns, clone_ns /* 0: as remote_ns */, clone_cpu_ns, now_ns;
+    struct {         /* a read of the file that goes on where one ended */
+        uint64_t ns; /* 0: file_ns */
+        uint64_t end;
+    } in_order;
     uint64_t part_ns;   /* what a part takes that is filled */
     bool no_part;       /* nothing of it comes */
     uint64_t fill_most; /* the longest job that brought some of one */
@@ -76,6 +80,10 @@ FIXTURE CacheResult carry_out(const CacheJob *job)
         result.remote_error = ENOMEM;
     if (job->kind == CACHE_READ_FILE && w.held_to && file_held(NULL, NULL, job->offset, job->len))
         result.ns = w.held_ns ? w.held_ns : 1500;
+    if (job->kind == CACHE_READ_FILE && w.in_order.ns && job->offset == w.in_order.end)
+        result.ns = w.in_order.ns;
+    if (job->kind == CACHE_READ_FILE)
+        w.in_order.end = job->offset + job->len;
     if (job->kind == CACHE_READ_FILE)
         error = w.read_error;
     else if (job->kind == CACHE_WRITE)
