@@ -307,11 +307,12 @@ static bool file_grows(Cache *c, CacheCall *call, uint64_t now_ns)
     bool grows = call->file_size > r->size;
     uint64_t block = grows ? tail_block(c, r) : 0;
     Piece *p = block ? piece_find(r, r->size / c->cfg.piece_bytes) : NULL;
-    if (call->tail && call->tail != p) /* others have moved the end meanwhile */
-        piece_unwant(c, call->tail, call);
-    call->tail = NULL;
+    Piece *wanted = call->tail ? piece_find(r, call->tail - 1) : NULL; /* it may have left */
+    if (wanted && wanted != p) /* others have moved the end meanwhile */
+        piece_unwant(c, wanted, call);
+    call->tail = 0;
     if (p && GUARD(GROWS_ALONE) && !write_alone(c, call, p, true, now_ns)) {
-        call->tail = p->wanted_by == call ? p : NULL; /* else it may go meanwhile */
+        call->tail = p->wanted_by == call ? p->index + 1 : 0;
         return false;
     }
     if (grows && tail_forget(c, r, p, block))

@@ -332,7 +332,7 @@ struct CacheCall {
     CacheCallDirect direct;
     CacheCallSync sync;
     uint64_t file_size; /* what a read has found that went beyond the known end */
-    struct Piece *tail; /* that it waits for, to move that end */
+    uint64_t tail;      /* the piece that it wants, to move that end: its index, and 1; 0: none */
     int failed;         /* errno that a sync, or a write past the cache, met */
     CacheJob job;       /* not private; last, as a hit never touches it */
 };

@@ -232,6 +232,34 @@ TEST(growth__beside_a_copy)
     cache_free(c);
 }
 
+/* Two reads want to move the end. The first one waits for who copies from the block; the second one
+ * moves it, and what it fetches then fails, so that the piece leaves. */
+TEST(growth__of_a_piece_that_leaves_meanwhile)
+{
+    int rd;
+    CacheCall first, second;
+    CacheHit hit;
+    const CacheResult size = {.count = BYTES};
+    uint8_t other[100 + MORE];
+    Cache *c = ends_early(4, false, &rd);
+    assert_int_equal(cache_hit_begin(&hit, c, cache_lane(c), rd, PIECE, 100), CACHE_HIT_LOCAL);
+    file_grew();
+    cache_read_start(&first, c, rd, PIECE, w.buf, 100 + MORE, w.now_ns);
+    cache_call_done(&first, c, &size, w.now_ns);
+    assert_int_equal(first.need, CACHE_BLOCKED);
+    cache_hit_end(&hit, c);
+    cache_read_start(&second, c, rd, PIECE, other, sizeof other, w.now_ns);
+    cache_call_done(&second, c, &size, w.now_ns);
+    assert_int_equal(second.job.kind, CACHE_READ_FILE);
+    w.read_error = EIO;
+    assert_int_equal(finish(c, &second), -1);
+    w.read_error = 0;
+    cache_call_step(&first, c, w.now_ns);
+    assert_int_equal(finish(c, &first), 100 + MORE);
+    assert_int_equal(w.buf[100], ADDED);
+    cache_free(c);
+}
+
 /* libdodo reads the file where remote memory has nothing. It is shorter by now: a read ends there,
  * and no zeros are cached for what was not read. */
 TEST(cut__of_what_is_read_through_remote_memory)
