@@ -43,6 +43,20 @@ static int check(const ManageSettings *s, char *error)
     return -EINVAL;
 }
 
+/* What the program has set contradicts nothing: reading ahead gets what room there is. */
+static void preset_take(ManageSettings *s, const ManagePreset *preset)
+{
+    if (preset->cache) {
+        s->cache_bytes = preset->cache_bytes;
+        s->cache_given = true;
+    }
+    if (preset->readahead)
+        s->readahead_bytes = preset->readahead_bytes;
+    else if (s->readahead_bytes == UINT64_MAX)
+        return; /* a part of the cache */
+    s->readahead_bytes = min_u64(s->readahead_bytes, s->cache_bytes);
+}
+
 /* The least that what is read ahead needs stays. */
 void manage_settings_limit(ManageSettings *s, uint64_t limit_bytes)
 {
@@ -53,7 +67,8 @@ void manage_settings_limit(ManageSettings *s, uint64_t limit_bytes)
         s->cache_bytes = min_u64(s->cache_bytes, most);
 }
 
-int manage_settings_load(ManageSettings *s, char error[MANAGE_SETTINGS_ERROR_MAX])
+int manage_settings_load(ManageSettings *s, const ManagePreset *preset,
+                         char error[MANAGE_SETTINGS_ERROR_MAX])
 {
     *error = '\0';
     *s = (ManageSettings){.cache_bytes = conf_find("manage", "cache_size")->count,
@@ -65,7 +80,9 @@ int manage_settings_load(ManageSettings *s, char error[MANAGE_SETTINGS_ERROR_MAX
         result =
             conf_env_read(CONF_MANAGE, secure_getenv, take, s, error, MANAGE_SETTINGS_ERROR_MAX);
     s->stats = stats && strcmp(stats, "1") == 0;
-    if (result == 0)
+    if (preset->cache || preset->readahead)
+        preset_take(s, preset);
+    else if (result == 0)
         result = check(s, error);
     if (result == 0 && !s->cache_given)
         manage_settings_limit(s, memory_limit_bytes());

@@ -16,9 +16,16 @@ typedef struct ManageSettings {
 
 enum { MANAGE_SETTINGS_ERROR_MAX = 512 };
 
-/* Defaults, then the file, then the environment, within what the control group allows. 0, -EINVAL,
- * or -errno of the file, with a text. */
-int manage_settings_load(ManageSettings *s, char error[MANAGE_SETTINGS_ERROR_MAX]);
+/* What the program has set, which goes before all else. */
+typedef struct ManagePreset {
+    uint64_t cache_bytes, readahead_bytes;
+    bool cache, readahead; /* it has set that */
+} ManagePreset;
+
+/* Defaults, then the file, then the environment, then the program, within what the control group
+ * allows. 0, -EINVAL, or -errno of the file, with a text. */
+int manage_settings_load(ManageSettings *s, const ManagePreset *preset,
+                         char error[MANAGE_SETTINGS_ERROR_MAX]);
 
 /* What a control group with such a limit of memory leaves to the cache. The kernel takes its own
  * cache back where the group's memory is short, but not ours: it would kill the program. */

@@ -17,10 +17,7 @@ enum {
     ON_THE_WAY_PART = 8, /* of the cache's memory, at most, for what is on its way, unasked */
 };
 
-static struct {
-    bool cache, readahead;
-    uint64_t cache_bytes, readahead_bytes;
-} preset; /* under start_lock */
+static ManagePreset preset; /* under start_lock */
 
 /* What it costs to copy a byte here: a file that is not more expensive is not worth caching. The
  * memory for this is not the heap's: after so large a block was freed, malloc takes all large
@@ -43,10 +40,8 @@ static void measure_copy(Cache *c)
 
 static void configure(const ManageSettings *s, CacheConfig *config)
 {
-    cache_config_init(config, preset.cache ? preset.cache_bytes : s->cache_bytes);
-    if (preset.readahead)
-        config->readahead_bytes = preset.readahead_bytes;
-    else if (s->readahead_bytes != UINT64_MAX)
+    cache_config_init(config, s->cache_bytes);
+    if (s->readahead_bytes != UINT64_MAX)
         config->readahead_bytes = s->readahead_bytes;
     if (s->cluster) { /* a part that is filled, and the piece of it that is being read */
         uint64_t on_the_way = config->extent_bytes + config->extent_bytes / 2;
@@ -63,7 +58,7 @@ static int manage_start(Manage **ret, char *error)
     Manage *m = calloc(1, sizeof *m);
     if (!m)
         return -ENOMEM;
-    int result = manage_settings_load(&m->settings, error);
+    int result = manage_settings_load(&m->settings, &preset, error);
     if (result < 0) {
         free(m);
         return result;

@@ -329,6 +329,15 @@ static void set__before_the_first_region(void)
     CHECK_FAILS(dodo_manage_set(MANAGE_CACHE_BYTES, 1), EBUSY);
 }
 
+static void set__overrides_the_environment(void)
+{
+    CHECK(setenv("DODO_READAHEAD", "128M", 1) == 0); /* more than the cache has by default */
+    CHECK(dodo_manage_set(MANAGE_CACHE_BYTES, 1 << 30) == 0);
+    int rd = open_good(4096, file_new(), 0, 0);
+    CHECK(stats().limit_bytes == 1 << 30);
+    CHECK(cclose(rd) == 0);
+}
+
 /* Writes and reads all of a region; the file has it in the end. */
 static void use_all(int fd)
 {
@@ -524,6 +533,7 @@ static const Scenario scenarios[] = {
     SCENARIO(file_end__grows),
     SCENARIO(file_end__shrinks),
     SCENARIO(set__before_the_first_region),
+    SCENARIO(set__overrides_the_environment),
     SCENARIO(cache__smaller_than_the_region),
     SCENARIO(cache__smaller_than_a_piece),
     SCENARIO(cache__of_size_zero),
