@@ -53,8 +53,9 @@ static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static ListNode all = {&all, &all};
 static ListNode readers = {&readers, &readers};
 
-/* NULL: no memory for it, or no descriptor. */
-static Reader *reader_new(const Backing *b, int fd)
+/* By the region's own description: the program's descriptor may be another file's by now. NULL: no
+ * memory for it, or no descriptor. */
+static Reader *reader_new(const Backing *b)
 {
     Reader *r = malloc(sizeof *r);
     struct stat st;
@@ -62,7 +63,7 @@ static Reader *reader_new(const Backing *b, int fd)
     if (!r)
         return NULL;
     *r = (Reader){.device = b->device, .inode = b->inode, .read_only = b->read_only};
-    r->fd = description_open(fd, b->read_only, &st, &shared);
+    r->fd = description_open(b->fd, b->read_only, &st, &shared);
     if (r->fd >= 0 && !shared) {
         list_push_back(&readers, &r->link);
         return r;
@@ -73,7 +74,7 @@ static Reader *reader_new(const Backing *b, int fd)
     return NULL;
 }
 
-static Reader *reader_get(const Backing *b, int fd, const struct stat *st)
+static Reader *reader_get(const Backing *b, const struct stat *st)
 {
     Reader *reader = NULL;
     LIST_FOREACH(node, &readers) {
@@ -85,7 +86,7 @@ static Reader *reader_get(const Backing *b, int fd, const struct stat *st)
         }
     }
     if (!reader)
-        reader = reader_new(b, fd);
+        reader = reader_new(b);
     if (reader)
         reader->regions++;
     return reader;
@@ -124,7 +125,7 @@ static int open_and_enter(Backing *b, int fd)
         description_close(b->fd, b->shared);
         return result;
     }
-    b->reader = b->shared ? NULL : reader_get(b, fd, &st);
+    b->reader = b->shared ? NULL : reader_get(b, &st);
     b->reading = b->reader ? b->reader->fd : b->fd;
     list_push_back(&all, &b->link);
     return 0;

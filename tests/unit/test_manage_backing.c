@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -305,6 +307,47 @@ TEST(since__what_the_library_wrote_before_is_over)
     (void)close(fd);
     assert_int_not_equal(since_of(reader), 0);
     (void)close(reader);
+}
+
+static struct {
+    int file[2], fd; /* @fd is the one or the other */
+    atomic_bool over;
+} turns;
+
+static void *turns_main(void *arg)
+{
+    for (unsigned i = 0; !turns.over; i++)
+        (void)dup2(turns.file[i % 2], turns.fd);
+    return arg;
+}
+
+/* Another thread closes the descriptor meanwhile and opens another file: it is the one or the
+ * other, and what reads is no other file than what writes. */
+TEST(open__of_a_descriptor_that_becomes_another_files)
+{
+    enum { ROUNDS = 3000 };
+    pthread_t thread;
+    struct stat first;
+    turns.file[0] = file_make('a');
+    turns.file[1] = file_make('b');
+    turns.fd = dup(turns.file[0]);
+    assert_int_equal(fstat(turns.file[0], &first), 0);
+    assert_int_equal(pthread_create(&thread, NULL, turns_main, NULL), 0);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        dev_t device;
+        ino_t inode;
+        Backing *b;
+        if (backing_open(turns.fd, 0, LEN, false, &b) < 0)
+            continue; /* it was seen as two files, which is refused */
+        backing_id(b, &device, &inode);
+        expect(b, inode == first.st_ino ? 'a' : 'b');
+        backing_close(b);
+    }
+    turns.over = true;
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    (void)close(turns.fd);
+    (void)close(turns.file[0]);
+    (void)close(turns.file[1]);
 }
 
 /* Reads a part of @b at @offset. */
