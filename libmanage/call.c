@@ -225,7 +225,8 @@ static void read_over(Cache *c, CacheCall *call, int error, uint64_t now_ns)
     if (call->from_disk)
         keep_wake(c);
     c->stats.bypasses += call->past_cache;
-    c->stats.local_bytes += bytes - call->read.far_bytes;
+    /* What has left before it could be copied came twice. */
+    c->stats.local_bytes += sub_u64(bytes, call->read.far_bytes);
     if (!call->from_kernel) /* its memory is the kernel's in any case */
         worth_note(c, r, bytes, call->in_order, now_ns - call->read.began_ns,
                    call->from_disk     ? WORTH_FILE
@@ -376,7 +377,8 @@ void read_done(Cache *c, CacheCall *call, int error, const CacheResult *result, 
         call->read.drive_bytes = job->len;
     }
     uint64_t from = max_u64(job->offset, call->at);
-    uint64_t bytes = min_u64(job->offset + job->len, call->end) - from;
+    uint64_t end = min_u64(min_u64(job->offset + job->len, call->end), call->region->size);
+    uint64_t bytes = sub_u64(end, from);
     bool remote = job->kind == CACHE_READ_REMOTE;
     *(remote ? &c->stats.remote_bytes : &c->stats.disk_bytes) += bytes;
     *(remote ? &call->from_remote : &call->from_disk) = true;

@@ -260,6 +260,24 @@ TEST(growth__of_a_piece_that_leaves_meanwhile)
     cache_free(c);
 }
 
+/* Of a file that somebody has cut, what came is counted, and not what was asked for. */
+TEST(cut__counts_what_came)
+{
+    int rd;
+    CacheCall call;
+    Cache *c = make_local(4, DODO_RDONLY, &rd);
+    const CacheResult cut = {.count = 100}, size = {.count = PIECE + 100};
+    cache_read_start(&call, c, rd, PIECE, w.buf, PIECE, w.now_ns);
+    assert_int_equal(call.job.kind, CACHE_READ_FILE);
+    cache_call_done(&call, c, &cut, w.now_ns);
+    assert_int_equal(call.job.kind, CACHE_SIZE);
+    cache_call_done(&call, c, &size, w.now_ns);
+    assert_int_equal(finish(c, &call), 100);
+    assert_int_equal(stats(c).disk_bytes, 100);
+    assert_int_equal(stats(c).local_bytes, 0);
+    cache_free(c);
+}
+
 /* libdodo reads the file where remote memory has nothing. It is shorter by now: a read ends there,
  * and no zeros are cached for what was not read. */
 TEST(cut__of_what_is_read_through_remote_memory)
