@@ -64,18 +64,30 @@ static int own_description(int fd, int flags, const struct stat *st)
         own = os_above_standard(open_again(path, flags | O_CLOEXEC | O_NOCTTY));
     if (own < 0)
         return -errno;
-    if (fstat(own, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino)
+    int error = fstat(own, &now) < 0 ? errno : 0;
+    if (!error && now.st_dev == st->st_dev && now.st_ino == st->st_ino)
         return own;
-    parked_give(own, false); /* a /proc that describes something else */
-    return -ENOENT;
+    parked_give(own, false);
+    return error ? -error : -ENOENT; /* a /proc that describes something else */
 }
 
-/* Is it a descriptor of a file that a description of our own may read, or write? Its *ret_flags. */
-static bool is_file(int fd, bool read_only, int *ret_flags, struct stat *ret_stat)
+/* Is it a descriptor of a file that a description of our own may read, or write? Its *ret_flags. 0,
+ * -EINVAL, or the file's -errno. */
+static int look_at(int fd, bool read_only, int *ret_flags, struct stat *ret_stat)
 {
     *ret_flags = fcntl(fd, F_GETFL);
-    return *ret_flags >= 0 && mode_allows(*ret_flags, read_only) && fstat(fd, ret_stat) == 0 &&
-           S_ISREG(ret_stat->st_mode);
+    if (*ret_flags < 0 || !mode_allows(*ret_flags, read_only))
+        return -EINVAL;
+    if (fstat(fd, ret_stat) < 0)
+        return errno == EBADF ? -EINVAL : -errno;
+    return S_ISREG(ret_stat->st_mode) ? 0 : -EINVAL;
+}
+
+/* No /proc, or no right to the file; else it is the file that failed. */
+static bool may_not_open(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == EACCES || error == EPERM ||
+           error == ELOOP || error == ENXIO;
 }
 
 /* By the program's descriptor there was none. Another thread may have closed that, and opened
@@ -90,13 +102,13 @@ static int description_of_copy(int fd, bool read_only, int mode, int error, stru
     if (error == EMFILE || error == ENFILE || error == ENOMEM)
         return -error;
     if (!read_only)
-        return -EACCES;
+        return may_not_open(error) ? -EACCES : -error;
     int copy = os_above_standard(fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
     if (copy < 0)
         return -errno;
-    bool file = is_file(copy, read_only, &flags, ret_stat);
-    int own = file ? own_description(copy, mode, ret_stat) : -EINVAL;
-    *ret_shared = file && own < 0 && !(flags & (O_APPEND | O_DIRECT));
+    int result = look_at(copy, read_only, &flags, ret_stat);
+    int own = result < 0 ? result : own_description(copy, mode, ret_stat);
+    *ret_shared = result == 0 && own < 0 && !(flags & (O_APPEND | O_DIRECT));
     if (*ret_shared)
         return copy;
     parked_give(copy, true);
@@ -107,8 +119,9 @@ int description_open(int fd, bool read_only, struct stat *ret_stat, bool *ret_sh
 {
     OS_DESCRIPTORS_BUSY;
     int flags;
-    if (!is_file(fd, read_only, &flags, ret_stat))
-        return -EINVAL;
+    int result = look_at(fd, read_only, &flags, ret_stat);
+    if (result < 0)
+        return result;
     int mode = read_only ? O_RDONLY : O_RDWR | (flags & (O_SYNC | O_DSYNC));
     int own = own_description(fd, mode, ret_stat);
     *ret_shared = false;

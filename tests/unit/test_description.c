@@ -53,6 +53,20 @@ EXPORT int __open64_2(const char *path, int flags)
     return open_number(path, flags);
 }
 
+static int stats_left = -1, stat_errno; /* after so many an fstat fails */
+
+EXPORT int fstat(int number, struct stat *ret)
+{
+    if (stats_left-- != 0)
+        return (int)syscall(SYS_fstat, number, ret);
+    errno = stat_errno;
+    return -1;
+}
+EXPORT int fstat64(int number, struct stat64 *ret)
+{
+    return fstat(number, (struct stat *)ret);
+}
+
 static int directory, fd;
 static struct stat st;
 static bool shared;
@@ -158,6 +172,47 @@ CASE(description__is_shared_without_proc)
     assert_is_file(got);
     assert_true(shared);
     end(got);
+}
+
+/* A description for a writer, which shares none; @error is what opening the file says. */
+static int describe_for_writer(int error)
+{
+    begin(O_RDWR);
+    missing = UINT_MAX;
+    missing_errno = error;
+    int got = description_open(fd, false, &st, &shared);
+    missing = 0;
+    end(got);
+    return got;
+}
+
+/* Only what the program may not, or cannot, open is EACCES. */
+CASE(description__of_a_file_that_fails)
+{
+    assert_int_equal(describe_for_writer(EACCES), -EACCES);
+    assert_int_equal(describe_for_writer(ENOENT), -EACCES);
+    assert_int_equal(describe_for_writer(EIO), -EIO);
+    assert_int_equal(describe_for_writer(ESTALE), -ESTALE);
+    assert_int_equal(describe_for_writer(EMFILE), -EMFILE);
+}
+
+/* Looking at it fails with @error, after @stats times that it does not. */
+static int describe_unseen(int stats, int error)
+{
+    begin(O_RDWR);
+    stats_left = stats;
+    stat_errno = error;
+    int got = description_open(fd, false, &st, &shared);
+    stats_left = -1;
+    end(got);
+    return got;
+}
+
+CASE(description__of_a_file_that_cannot_be_looked_at)
+{
+    assert_int_equal(describe_unseen(0, EIO), -EIO); /* by the program's descriptor */
+    assert_int_equal(describe_unseen(1, EIO), -EIO); /* by ours */
+    assert_int_equal(describe_unseen(0, EBADF), -EINVAL);
 }
 
 /* It would read and write as the program wants, not as the library does. */
