@@ -108,6 +108,16 @@ static int read_all(const char *path, int fd, TextFile *ret, char *error, size_t
     return say(path, -EFBIG, error, error_cap, what);
 }
 
+/* Slow file systems let signals in. */
+static int open_for_reading(const char *path)
+{
+    int fd;
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
 int text_file_read(const char *path, TextFileCheck check, TextFile *ret, char *error,
                    size_t error_cap)
 {
@@ -118,7 +128,7 @@ int text_file_read(const char *path, TextFileCheck check, TextFile *ret, char *e
                        "that others cannot read, and name that");
         return -EINVAL;
     }
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    CLEANUP_CLOSE int fd = open_for_reading(path);
 
     if (fd < 0)
         return text_file_fail(path, -errno, error, error_cap);
