@@ -272,8 +272,11 @@ static void close_wait(Call *call)
         retain_one(region_unit(r, i));
     client_unlock(c);
     call->need = busy ? NEED_BLOCKED : NEED_NETWORK;
-    if (busy)
+    if (busy) {
+        if (c->stopped) /* as one alone: see call_close.c */
+            call_finish(call, -1, EINVAL, "the process ends");
         return;
+    }
     if (!active) {
         bool fallback = region_file_serves(r);
         close_end(call, fallback ? 0 : -1,

@@ -220,14 +220,19 @@ CASE(offer__of_a_fallback_region_without_memory)
 }
 
 /* A region of which an offer is under way. */
-static int offering(Call *giver)
+static int offering_in(Call *giver, unsigned flags)
 {
     static struct iovec all;
-    int rd = open_at(LEN, 0, 0);
+    int rd = open_at(LEN, 0, flags);
     all = (struct iovec){w.disk.bytes, LEN};
     call_offerv_start(giver, w.channels[1], rd, 0, &all, 1, w.now);
     channel_step(w.channels[1], w.now);
     return rd;
+}
+
+static int offering(Call *giver)
+{
+    return offering_in(giver, 0);
 }
 
 /* The process is in exit(), and the thread whose call that was runs no more. */
@@ -241,6 +246,19 @@ CASE(offer__close_waits_for_nobody_at_the_end)
     assert_int_equal(closer.need, NEED_NOTHING);
     assert_int_equal(closer.result, -1);
     (void)done(&giver); /* one that runs on finds the region as it was */
+}
+
+/* ... also of a region that is made of others. */
+CASE(offer__close_of_two_copies_waits_for_nobody_at_the_end)
+{
+    Call giver, closer;
+    int rd = offering_in(&giver, DODO_MIRROR);
+    client_stop(w.client, w.now);
+    call_close_start(&closer, w.channels[2], rd, w.now);
+    channel_step(w.channels[2], w.now);
+    assert_int_equal(closer.need, NEED_NOTHING);
+    assert_int_equal(closer.result, -1);
+    (void)done(&giver);
 }
 
 CASE(offer__close_waits)
