@@ -28,6 +28,15 @@ static bool draft_write(int fd)
     return whole;
 }
 
+/* The draft gets its name, never in the place of another file. Some file systems have no links. */
+static bool draft_name(int dir, const char *draft)
+{
+    if (linkat(dir, draft, dir, secret_name, 0) == 0)
+        return true;
+    return (errno == EPERM || errno == EOPNOTSUPP) &&
+           renameat2(dir, draft, dir, secret_name, RENAME_NOREPLACE) == 0;
+}
+
 /* Of several processes at once one is first, and the others take what that one made. */
 static int secret_make(int dir)
 {
@@ -42,7 +51,7 @@ static int secret_make(int dir)
     if (fd < 0)
         return -errno;
     errno = EIO; /* of a short write */
-    int result = draft_write(fd) && linkat(dir, draft, dir, secret_name, 0) == 0 ? 0 : -errno;
+    int result = draft_write(fd) && draft_name(dir, draft) ? 0 : -errno;
     (void)unlinkat(dir, draft, 0);
     return result == -EEXIST ? 0 : result;
 }

@@ -8,10 +8,13 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "libdodo/secret.h"
+#include "tests/lib/child.h"
+#include "tests/lib/seccomp.h"
 #include "tests/lib/tmpdir_case.h"
 
 static uint8_t secret[SECRET_BYTES];
@@ -163,5 +166,21 @@ CASE(secret__needs_a_file)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
     assert_int_equal(result, -EFBIG);
     assert_int_equal(files(), 0);
+    assert_int_equal(secret_get(secret, why, sizeof why), 0);
+}
+
+static int get_without_links(void)
+{
+    if (!seccomp_refuse(SYS_linkat, EPERM))
+        return EPERM;
+    return -secret_get(secret, why, sizeof why);
+}
+
+/* As that of many a USB stick, or one that a virtual machine's host shares. */
+CASE(secret__needs_no_file_system_with_hard_links)
+{
+    assert_int_equal(in_a_child(get_without_links), 0);
+    assert_int_equal(files(), 1);
+    assert_int_equal(in_a_child(get_without_links), 0);
     assert_int_equal(secret_get(secret, why, sizeof why), 0);
 }
