@@ -14,6 +14,8 @@
 
 #include "base/description.h"
 #include "base/parked.h"
+#include "tests/lib/child.h"
+#include "tests/lib/seccomp.h"
 #include "tests/lib/tmpdir_case.h"
 
 /* The next times that a file is opened by a number: so often it fails, */
@@ -153,6 +155,21 @@ CASE(description__of_what_is_no_file_any_more)
     assert_int_equal(poll(&nobody, 1, 0), 1);
     assert_true(nobody.revents & POLLERR); /* no copy of it is left */
     assert_int_equal(close(ends[1]), 0);
+}
+
+static int describe_the_stale(void)
+{
+    return seccomp_refuse(SYS_newfstatat, ESTALE) && seccomp_refuse(SYS_fstat, ESTALE)
+               ? -describe(0, 0)
+               : EPERM;
+}
+
+/* It is what the kernel says, and not that it is no regular file. */
+CASE(description__of_a_file_that_the_server_has_forgotten)
+{
+    begin(O_RDWR);
+    assert_int_equal(in_a_child(describe_the_stale), ESTALE);
+    end(-1);
 }
 
 /* It may be of a file that the program may not read. */
