@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # completion.sh PROGRAM: bash completes what `dodo --help` says: each command, and each of its options,
-# with "=" where it takes a value; and no option with a value offers other options after it.
+# with "=" where it takes a value; an option offers others after it unless it takes a value; and what comes
+# after `dodo run` is a program with options of its own.
 . "$(dirname "$0")/lib.sh"
 
 dodo=$1
@@ -13,9 +14,11 @@ _init_completion() {
   cword=$((${#line[@]} - 1))
   cur=${line[cword]}
   prev=${line[cword - 1]}
+  [[ $cur != --*=* ]] || { prev=${cur%%=*} && cur=${cur#*=}; } # -s
 }
 _filedir() { COMPREPLY=(FILES); }
 compopt() { :; }
+_command_offset() { COMPREPLY=("COMMAND $1"); }
 . packaging/bash-completion/dodo
 
 # offered WORD...: what is offered for the last of these words.
@@ -39,14 +42,33 @@ while read -r command; do
   options "$command" >"$dir/options"
   offered dodo "$command" -- >"$dir/offered"
   compare "dodo $command --help" "$dir/options" "the completion" "$dir/offered"
-  grep '=$' "$dir/options" >>"$dir/values" || true
+  while read -r option; do
+    line=(dodo "$command" "${option%=}" --)
+    COMPREPLY=()
+    _dodo
+    if [[ $option == *= ]]; then
+      [[ ${COMPREPLY[0]-} != --* ]] || complain "dodo $command: the completion does not know that $option takes a value"
+    else
+      [[ ${COMPREPLY[0]-} == --* ]] || complain "dodo $command: the completion waits for a value of $option"
+    fi
+  done <"$dir/options"
 done <"$dir/commands"
-while read -r option; do
-  line=(dodo bench "${option%=}" --)
-  COMPREPLY=()
-  _dodo
-  [[ ${COMPREPLY[0]-} != --* ]] || complain "the completion does not know that $option takes a value"
-done < <(sort -u "$dir/values")
+# program INDEX WORD...: of these the word INDEX is the program that is run, and the rest is its own.
+program() {
+  local got
+  got=$(offered "${@:2}")
+  [ "$got" = "COMMAND $1" ] || complain "${*:2}: completed with $got, and not as the command at word $1"
+}
+program 2 dodo run ""
+program 2 dodo run sqlite3 --read
+program 2 dodo run grep --dir ""
+program 4 dodo run --cache-size 2M sqlite3 --read
+program 3 dodo run --cache-size=2M sqlite3 -x
+program 3 dodo run --local sqlite3 ""
+program 3 dodo run -- sql
+[ "$(offered dodo run --dir "")" = FILES ] || complain "dodo run --dir: no directories are offered"
+[ "$(offered dodo run --how=pre)" = preload ] || complain "dodo run --how=pre: not completed"
+[ "$(offered dodo run --local --ver)" = "$(printf '%s\n' --verbose --version)" ] || complain "dodo run --local --ver: not completed"
 [ "$(offered dodo survey "")" = FILES ] || complain "dodo survey: no files are offered"
 [ "$(offered dodo st)" = status ] || complain "dodo st: not completed to status"
 finish
