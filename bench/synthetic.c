@@ -21,6 +21,7 @@
 #include "base/printable.h"
 #include "base/random.h"
 #include "base/time.h"
+#include "base/written.h"
 #include "examples/progress.h"
 
 const char *const pattern_names[PATTERN_MAX] = {"sequential", "hotcold", "random"};
@@ -141,7 +142,7 @@ int main(int argc, char **argv)
     if (options_parse(&options, argc, argv, &status) != 0)
         return status;
     if (!options.make)
-        return benchmark(&options);
+        return written_check("dodo-synthetic", benchmark(&options));
     int r = bench_file_make(options.file, options.size_bytes);
     char shown[256];
     if (r < 0)

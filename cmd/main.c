@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/os.h"
+#include "base/written.h"
 #include "cmd/shell.h"
 #include "daemon/start.h"
 
@@ -42,5 +43,5 @@ int main(int argc, char **argv)
     else
         status = start_config_failed(&cmd_program, outcome, error);
     config_clear(&cmd_program, &options);
-    return start_written(cmd_program.name, status);
+    return written_check(cmd_program.name, status);
 }

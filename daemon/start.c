@@ -236,16 +236,6 @@ int start_failed(const ConfigProgram *program, int status, const char *error)
     return status;
 }
 
-int start_written(const char *name, int status)
-{
-    const bool lost = ferror(stdout); /* what it was is not known any more */
-    if (fflush(stdout) == 0 && !lost)
-        return status;
-    (void)fprintf(stderr, "%s: cannot write to the standard output: %s\n", name,
-                  lost ? "some of it is lost" : strerror(errno));
-    return status == EXIT_SUCCESS ? EXIT_FAILURE : status;
-}
-
 int start_config_failed(const ConfigProgram *program, enum ConfigOutcome outcome, const char *error)
 {
     if (outcome == CONFIG_DONE)

@@ -114,9 +114,6 @@ void start_stopping(void);
 /* Prints "PROGRAM: ERROR" to stderr for a config_load() that was not CONFIG_OK; the exit status. */
 int start_config_failed(const ConfigProgram *program, enum ConfigOutcome outcome,
                         const char *error);
-/* What was printed has to be on its way: a full disk must not look like a short answer. @status; or
- * EXIT_FAILURE instead of EXIT_SUCCESS, with a line on stderr, if it is not. */
-int start_written(const char *name, int status);
 /* Prints "PROGRAM: ERROR" to stderr, in one line; returns @status. */
 int start_failed(const ConfigProgram *program, int status, const char *error);
 

@@ -9,6 +9,7 @@
 
 #include "base/parse.h"
 #include "base/printable.h"
+#include "base/written.h"
 
 /* What getopt_long() returns: these, or OWN and the place in the program's table. */
 enum { HELP = 1, VERSION, OWN = 256 };
@@ -85,7 +86,7 @@ int command_line_parse(const CommandLine *line, void *options, int argc, char **
                 fputs(line->help, stdout);
             else
                 puts(line->version);
-            return *ret_status = 0, 1;
+            return *ret_status = written_check(line->program, 0), 1;
         }
         if (option == '?' || option == ':') {
             snprintf(text, sizeof text, "%s %s", printable_short(word, shown, sizeof shown),

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/printable.h"
+#include "base/written.h"
 #include "examples/progress.h"
 #include "examples/transactions.h"
 
@@ -150,6 +151,7 @@ int main(int argc, char **argv)
     Result result = {0};
     Sources sources;
     int status;
+    os_keep_standard();
     if (options_parse(&options, argc, argv, &status) != 0)
         return status;
     apriori_init(&result.apriori, options.support_ppb);
@@ -162,12 +164,8 @@ int main(int argc, char **argv)
     }
     if (r == 0)
         (options.json ? print_json : print_text)(&options, &result, &sources);
-    if (fflush(stdout) != 0) {
-        fprintf(stderr, "dmine: writing the result: %s\n", strerror(errno));
-        r = -errno;
-    }
     association_rules_free(&result.rules);
     apriori_free(&result.apriori);
     free(result.scans);
-    return r < 0;
+    return written_check("dmine", r < 0);
 }

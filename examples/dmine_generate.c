@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/os.h"
 #include "base/printable.h"
 #include "examples/progress.h"
 
@@ -90,6 +91,7 @@ int main(int argc, char **argv)
 {
     GenerateOptions options;
     int status;
+    os_keep_standard();
     if (generate_options_parse(&options, argc, argv, &status) != 0)
         return status;
     int r = generate(&options);

@@ -12,6 +12,7 @@
 #include "base/os.h"
 #include "base/printable.h"
 #include "base/time.h"
+#include "base/written.h"
 #include "examples/lu_blas.h"
 #include "examples/lu_factor.h"
 #include "examples/lu_options.h"
@@ -180,6 +181,7 @@ int main(int argc, char **argv)
 {
     LuOptions options;
     int status;
+    os_keep_standard();
     if (lu_options_parse(&options, argc, argv, &status) != 0)
         return status;
     Run run = {.options = &options};
@@ -198,5 +200,5 @@ int main(int argc, char **argv)
     }
     lu_matrix_leave(&run.matrix);
     free(run.pivots);
-    return r < 0 || (run.checked && !residual_good(&run));
+    return written_check("lu", r < 0 || (run.checked && !residual_good(&run)));
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/os.h"
+#include "base/written.h"
 #include "daemon/start.h"
 #include "imd/priority.h"
 #include "imd/shell.h"
@@ -51,5 +52,5 @@ int main(int argc, char **argv)
     else
         status = start_config_failed(&imd_program, outcome, error);
     config_clear(&imd_program, &options);
-    return start_written(imd_program.name, status);
+    return written_check(imd_program.name, status);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/os.h"
+#include "base/written.h"
 #include "daemon/start.h"
 #include "rmd/once.h"
 #include "rmd/shell.h"
@@ -63,5 +64,5 @@ int main(int argc, char **argv)
     else
         status = start_config_failed(&rmd_program, outcome, error);
     config_clear(&rmd_program, &options);
-    return start_written(rmd_program.name, status);
+    return written_check(rmd_program.name, status);
 }

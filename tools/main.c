@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/printable.h"
+#include "base/written.h"
 #include "daemon/log.h"
 #include "daemon/start.h"
 #include "tools/command.h"
@@ -37,7 +38,7 @@ static int run(const Command *c, int argc, char **argv)
 {
     char name[32];
     (void)snprintf(name, sizeof name, "dodo %s", c->name);
-    return start_written(name, c->run(argc, argv));
+    return written_check(name, c->run(argc, argv));
 }
 
 int main(int argc, char **argv)
@@ -51,11 +52,11 @@ int main(int argc, char **argv)
             return run(commands[i], argc - 1, argv + 1);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         print_help(stdout);
-        return start_written("dodo", EXIT_SUCCESS);
+        return written_check("dodo", EXIT_SUCCESS);
     }
     if (strcmp(name, "--version") == 0) {
         printf("dodo %s\n", DODO_VERSION);
-        return start_written("dodo", EXIT_SUCCESS);
+        return written_check("dodo", EXIT_SUCCESS);
     }
     char shown[64];
     if (argc > 1)

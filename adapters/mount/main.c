@@ -18,6 +18,7 @@
 #include "adapters/mount/refused.h"
 #include "adapters/paths.h"
 #include "base/cleanup.h"
+#include "base/written.h"
 #include "daemon/start.h"
 
 typedef struct Options {
@@ -326,7 +327,7 @@ int mount_main(int argc, char **argv)
         start_tell_library(&o.common);
         status = mount_run(&o.mount, argv[1], argv[2]);
     } else {
-        status = start_written(program.name, start_config_failed(&program, outcome, error));
+        status = written_check(program.name, start_config_failed(&program, outcome, error));
     }
     config_clear(&program, &o);
     return status;

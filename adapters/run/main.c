@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/printable.h"
+#include "base/written.h"
 #include "daemon/start.h"
 
 typedef struct Options {
@@ -213,7 +214,7 @@ int dodo_run_main(int argc, char **argv)
     int status = EXIT_SUCCESS;
     if (outcome == CONFIG_OK)
         status = start(&o, argv + 1);
-    else if (start_written(program.name, start_config_failed(&program, outcome, error)) !=
+    else if (written_check(program.name, start_config_failed(&program, outcome, error)) !=
              EXIT_SUCCESS)
         status = EXIT_OURS;
     config_clear(&program, &o);

@@ -23,6 +23,7 @@
 #include "base/os.h"
 #include "base/parse.h"
 #include "base/printable.h"
+#include "base/written.h"
 #include "daemon/log.h"
 #include "usocket/helper/raw_open.h"
 #include "usocket/helper/server.h"
@@ -299,7 +300,7 @@ int main(int argc, char **argv)
     (void)signal(SIGXFSZ, SIG_IGN); /* of a log that is as long as a file may be */
     int status = parse_options(argc, argv, &o);
     if (status != 0 || o.done)
-        return status;
+        return written_check(program, status);
     status = check_descriptors();
     return status != 0 ? status : run(&o);
 }

@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""outputs.py BUILD: programs whose results are lost on the way say so and fail, as on a full disk; and what they
+print gets into no file of theirs, whichever of the standard descriptors they are started without."""
+import filecmp
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+build = pathlib.Path(sys.argv[1])
+failures = 0
+programs = [build / p for p in ("bench/dodo-synthetic", "cmd/cmd", "examples/dmine", "examples/dmine-generate", "examples/lu",
+                                "imd/imd", "rmd/rmd", "tools/dodo", "usocket/helper/dodo-socket")]
+
+
+def complain(text):
+    global failures
+    failures += 1
+    print(text)
+
+
+def lost(*command):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    if run.returncode != 1 or "cannot write to the standard output" not in run.stderr:
+        complain(f"{' '.join(map(str, command))} >/dev/full: status {run.returncode}, {run.stderr!r}")
+
+
+def without(descriptors, *command):
+    subprocess.run(["sh", "-c", 'exec "$@" ' + " ".join(f"{fd}>&-" for fd in descriptors), "sh", *command],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def same(dir, name):
+    for file in sorted((dir / "wanted").iterdir()):
+        if not filecmp.cmp(file, dir / name / file.name, shallow=False):
+            complain(f"{name}: {file.name} has other bytes")
+
+
+def compare(dir, *command):
+    """command DIRECTORY: makes the same files there without the standard descriptors."""
+    dir.mkdir()
+    for name, descriptors in (("wanted", ()), ("without-output", (1,)), ("without-errors", (2,)),
+                              ("without-both", (1, 2)), ("without-any", (0, 1, 2))):
+        (dir / name).mkdir()
+        without(descriptors, *command, str(dir / name))
+        same(dir, name)
+
+
+def main():
+    there = [p for p in programs if p.exists()]
+    for program in there:
+        lost(program, "--help")
+        lost(program, "--version")
+    with tempfile.TemporaryDirectory() as name:
+        dir = pathlib.Path(name)
+        lu, generate, dmine, synthetic = (build / p for p in ("examples/lu", "examples/dmine-generate", "examples/dmine",
+                                                              "bench/dodo-synthetic"))
+        if lu.exists():
+            compare(dir / "lu", lu, "--generate", "1", "--order", "50", "--backend", "disk", "--progress", "--dir")
+            lost(lu, "--dir", dir / "lu/wanted", "--check")
+            lost(lu, "--dir", dir / "lu/wanted", "--check", "--json")
+        compare(dir / "dmine", "sh", "-c", 'exec "$0" --transactions 5000 --progress --output "$1/sales"', generate)
+        if dmine.exists():
+            lost(dmine, "--input", dir / "dmine/wanted/sales", "--backend", "disk")
+            subprocess.run([synthetic, "--make", "--size", "1M", "--file", dir / "data"], check=True)
+            lost(synthetic, "--size", "1M", "--backend", "disk", "--file", dir / "data")
+            lost(synthetic, "--size", "1M", "--backend", "disk", "--json", "--file", dir / "data")
+    return failures > 0
+
+
+sys.exit(main())
