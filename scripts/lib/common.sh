@@ -59,7 +59,8 @@ awake_by_programs() {
 step() {
   local text=$1 start=$SECONDS name log status=0
   shift
-  name=$(mktemp)
+  # Also where nothing ends a script by itself, because its caller asks for the status.
+  name=$(mktemp) || die "no temporary file can be made in ${TMPDIR:-/tmp}: give another directory in TMPDIR"
   exec {log}<>"$name"
   rm -f "$name" # so that nothing stays behind, whatever happens
   printf '%s ... ' "$text"
@@ -68,6 +69,7 @@ step() {
     printf 'done (%d s)\n' $((SECONDS - start))
   else
     printf 'FAILED\n'
+    [ -s "/proc/$BASHPID/fd/$log" ] || printf '(It said nothing that could be kept: is %s full?)\n' "${TMPDIR:-/tmp}"
     tail -n 40 "/proc/$BASHPID/fd/$log"
   fi
   exec {log}>&-
