@@ -43,4 +43,9 @@ done
 for name in cmd rmd; do
   grep -q '^KillMode=mixed$' "$1/dodo-$name.service" || complain "dodo-$name.service: all its processes end at once"
 done
+# A dynamic user has a private /tmp, whatever the unit says; rmd asks X servers, which listen in /tmp.
+unit=$1/dodo-rmd.service
+if [ -e "$unit" ] && grep -q '^DynamicUser=yes$' "$unit"; then
+  grep -qx 'BindReadOnlyPaths=-/tmp/.X11-unix' "$unit" || complain "$unit: X servers of the host cannot be reached"
+fi
 finish
