@@ -94,15 +94,17 @@ bench_cluster() {
     --listen "${host_ip[$host]}:0" --log-level warn
   cluster_servers[$name]=${proc_pid[cmd-$name]}
   words+=(DODO_MANAGER="${proc_address[cmd-$name]}")
-  environment[$name]="${words[*]}"
+  environment[$name]=${words[*]@Q}
   [ -n "$pool" ] || return 0
   bench_imd "$name" "imd-$name" "$host" "$pool" "${words[@]}"
   wait_for 60 bench_joined "$client" "$name" 1 || die "imd-$name did not join"
 }
+# bench_words CLUSTER: sets `words` to what a client of it needs in its environment; a name of a directory may have blanks.
+bench_words() { eval "words=(${environment[$1]})"; }
 # bench_joined CLIENT-HOST CLUSTER N: so many hosts offer their memory.
 bench_joined() {
-  local words
-  read -r -a words <<<"${environment[$2]}"
+  local words=()
+  bench_words "$2"
   [ "$(on "$1" env "${words[@]}" "$build/tools/dodo" status --json </dev/null 2>/dev/null |
     grep -o '"idle"' | wc -l)" = "$3" ]
 }
@@ -111,7 +113,7 @@ bench_joined() {
 # needs; no cluster: "". Not longer than two minutes.
 bench_client() {
   local host=$1 words=()
-  [ -z "$2" ] || read -r -a words <<<"${environment[$2]}"
+  [ -z "$2" ] || bench_words "$2"
   shift 2
   on "$host" setsid -w setpriv --pdeathsig KILL env "${words[@]}" taskset -c 0 "${fast[@]}" \
     timeout 120 "$@" </dev/null
