@@ -107,15 +107,27 @@ need_packages() {
 }
 
 # build_tree DIRECTORY MESON-OPTION...: configures it (again, but where build_configured is set) and builds everything;
-# where build_suites is set, what test-targets says of these suites.
+# where build_suites is set, what test-targets says of these suites. Two of one directory take turns.
 build_tree() {
+  local dir=$1 lock status=0
+  if [ -e "$dir" ] && [ ! -w "$dir" ]; then
+    die "$dir belongs to somebody else; remove it, or use a clone of your own"
+  fi
+  mkdir -p "$dir" || return 1
+  exec {lock}<"$dir"
+  if ! flock --nonblock "$lock"; then
+    say "Waiting for another build of ${dir#"$top"/}"
+    flock "$lock" || return 1
+  fi
+  build_tree_alone "$@" || status=1
+  exec {lock}<&-
+  return "$status"
+}
+build_tree_alone() {
   local dir=$1 name=${1#"$top"/}
   shift
   # Where meson and its Python do not come from one place, Debian's is the one that fits.
   local path=/usr/bin:$PATH
-  if [ -e "$dir" ] && [ ! -w "$dir" ]; then
-    die "$dir belongs to somebody else; remove it, or use a clone of your own"
-  fi
   local again=()
   [ ! -f "$dir/build.ninja" ] || again=(--reconfigure) # packages may have come since
   [ -n "${build_configured-}" ] ||

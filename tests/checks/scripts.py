@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """scripts.py: the programs of scripts/ know --help, and end with 2 and a word when the command line is wrong, before they
 install, build or make anything; also from another directory, without HOME, and with blanks in the names of directories."""
+import fcntl
 import os
 import pathlib
 import re
@@ -48,6 +49,22 @@ def steps(dir, common):
         complain(f"step without a directory for temporary files: {got}")
 
 
+def turns(dir, common):
+    """Whoever finds a build of the same directory under way waits for it."""
+    build = common.parents[2] / "build"
+    build.mkdir()
+    held = os.open(build, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    script = f'. "{common}"; build_tree "$top/build"'
+    with subprocess.Popen(["bash", "-uo", "pipefail", "-c", script], text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as second:
+        first = second.stdout.readline()
+        os.close(held)
+        rest = second.stdout.read()
+    if "Waiting" not in first or "Configuring build" not in rest:
+        complain(f"two builds of one directory: {first!r}, {rest!r}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         dir = pathlib.Path(name)
@@ -71,6 +88,7 @@ def main():
             refused(dir, tree / "scripts/demo", "--size", size)
         refused(dir, tree / "scripts/demo", "--request", "0")
         steps(dir, tree / "scripts/lib/common.sh")
+        turns(dir, tree / "scripts/lib/common.sh")
     return failures > 0
 
 
