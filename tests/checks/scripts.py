@@ -50,7 +50,7 @@ def steps(dir, common):
 
 
 def turns(dir, common):
-    """Whoever finds a build of the same directory under way waits for it."""
+    """A script that finds a build of the same directory under way waits for it."""
     build = common.parents[2] / "build"
     build.mkdir()
     held = os.open(build, os.O_RDONLY)
