@@ -14,6 +14,11 @@ _init_completion() {
   cword=$((${#line[@]} - 1))
   cur=${line[cword]}
   prev=${line[cword - 1]}
+  COMP_WORDS=() # where bash divides them
+  local word
+  for word in "${line[@]}"; do
+    if [[ $word == --*=* ]]; then COMP_WORDS+=("${word%%=*}" "=" "${word#*=}"); else COMP_WORDS+=("$word"); fi
+  done
   [[ $cur != --*=* ]] || { prev=${cur%%=*} && cur=${cur#*=}; } # -s
 }
 _filedir() { COMPREPLY=(FILES); }
@@ -53,7 +58,7 @@ while read -r command; do
     fi
   done <"$dir/options"
 done <"$dir/commands"
-# program INDEX WORD...: of these the word INDEX is the program that is run, and the rest is its own.
+# program INDEX WORD...: of these, as bash divides them, the word INDEX is the program that is run, and the rest is its own.
 program() {
   local got
   got=$(offered "${@:2}")
@@ -63,7 +68,7 @@ program 2 dodo run ""
 program 2 dodo run sqlite3 --read
 program 2 dodo run grep --dir ""
 program 4 dodo run --cache-size 2M sqlite3 --read
-program 3 dodo run --cache-size=2M sqlite3 -x
+program 5 dodo run --cache-size=2M sqlite3 -x
 program 3 dodo run --local sqlite3 ""
 program 3 dodo run -- sql
 [ "$(offered dodo run --dir "")" = FILES ] || complain "dodo run --dir: no directories are offered"
