@@ -38,12 +38,13 @@ static enum Plan plan_of(Cache *c, const Piece *p, uint64_t now_ns)
     return plan;
 }
 
-/* The background makes room before a call needs it. If victims need no write and no copy, the calls
- * evict them themselves. */
+/* The background makes room before a call needs it, up to the low-water mark. It is woken when half
+ * of that is left, so that it has many victims at a time. If victims need no write and no copy, the
+ * calls evict them themselves. */
 static void room_left(Cache *c, uint64_t bytes)
 {
     if (c->local.drops < DROPS_ENOUGH &&
-        c->cfg.limit_bytes - c->local.used_bytes - bytes < c->cfg.low_water_bytes)
+        c->cfg.limit_bytes - c->local.used_bytes - bytes < c->cfg.low_water_bytes / 2)
         background_wake(c);
 }
 

@@ -260,7 +260,7 @@ TEST(background__is_reported_until_somebody_is_there)
     cache_config_init(&cfg, BYTES);
     cfg.piece_bytes = PIECE;
     cfg.remote = false;
-    cfg.low_water_bytes = BYTES; /* each piece is one too many */
+    cfg.low_water_bytes = 2 * BYTES; /* each piece is one too many */
     cache = cache_new(&cfg, &(CacheHooks){.wake_background = wake_background});
     assert_non_null(cache);
     rd = cache_open(cache, BYTES, BYTES, file, 0);
@@ -277,6 +277,41 @@ TEST(background__is_reported_until_somebody_is_there)
         assert_int_equal(go_on(&call), CACHE_OVER);
         assert_int_equal(told, 3);
     }
+    cache = cache_free(cache);
+}
+
+/* It then makes room up to the mark: many victims at a time. */
+TEST(background__is_woken_where_half_of_the_room_is_left)
+{
+    enum { ROOM = BYTES / PIECE, LOW = ROOM / 2 };
+    static uint8_t buf[PIECE];
+    CacheConfig cfg;
+    CacheCall call;
+    CacheJob job;
+    cache_config_init(&cfg, BYTES);
+    cfg.piece_bytes = PIECE;
+    cfg.remote = false;
+    cfg.low_water_bytes = LOW * PIECE;
+    cache = cache_new(&cfg, &(CacheHooks){.wake_background = wake_background});
+    assert_non_null(cache);
+    rd = cache_open(cache, BYTES, BYTES, file, 0);
+    somebody = true;
+    told = 0;
+    for (unsigned i = 0; i < ROOM - LOW / 2; i++) {
+        cache_write_start(&call, cache, rd, (off_t)i * PIECE, buf, PIECE, 0);
+        assert_int_equal(go_on(&call), CACHE_OVER);
+        assert_int_equal(told, 0);
+    }
+    cache_write_start(&call, cache, rd, (off_t)(ROOM - LOW / 2) * PIECE, buf, PIECE, 0);
+    assert_int_equal(go_on(&call), CACHE_OVER);
+    assert_int_equal(told, 1);
+    while (cache_background_take(cache, &job, 0)) {
+        CacheResult result = {.count = (ssize_t)job.len};
+        cache_background_done(cache, &job, &result, 0);
+    }
+    struct manage_stats st;
+    cache_stats(cache, &st);
+    assert_int_equal(st.cached_bytes, (ROOM - LOW) * PIECE);
     cache = cache_free(cache);
 }
 
