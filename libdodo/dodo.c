@@ -15,6 +15,7 @@
 #include "libdodo/descriptors.h"
 #include "libdodo/file.h"
 #include "libdodo/gate.h"
+#include "libdodo/guests.h"
 #include "libdodo/link.h"
 #include "libdodo/queue.h"
 #include "libdodo/carried.h"
@@ -497,6 +498,16 @@ ProgramPart *dodo_private_program(void)
     return program_part(PROGRAM_CACHE);
 }
 
+void dodo_private_enter(void)
+{
+    guests_enter();
+}
+
+void dodo_private_leave(void)
+{
+    guests_leave();
+}
+
 void dodo_private_ends(void)
 {
     runtime_ends();
@@ -516,7 +527,10 @@ int dodo_shutdown(void)
 {
     Entry e;
     enter(&e);
-    if (runtime_stop() < 0)
+    guests_wait();
+    int result = runtime_stop();
+    guests_admit();
+    if (result < 0)
         return fail(&e, EINVAL, "the manager could not be informed of everything");
     leave(&e, false);
     return 0;

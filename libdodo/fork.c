@@ -7,6 +7,7 @@
 #include "base/polling.h"
 #include "libdodo/drive.h"
 #include "libdodo/gate.h"
+#include "libdodo/guests.h"
 #include "libdodo/program_file.h"
 #include "libdodo/queue.h"
 #include "libdodo/random.h"
@@ -80,6 +81,7 @@ static void fork_child(void)
     random_forget();
     polling_forget();
     gate_reset();
+    guests_forget();
     if (gate_inside()) {
         runtime_start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
         return;

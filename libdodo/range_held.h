@@ -40,6 +40,11 @@ enum { DODO_EACH_MAX = 8 };
 DODO_API void dodo_each(DodoEach *calls, unsigned count, void (*over)(void *ctx, unsigned i),
                         void *ctx);
 
+/* Around whatever the region cache's threads call of this library: dodo_shutdown() waits for those
+ * that are between the two, and they wait for it. Not to be nested. */
+DODO_API void dodo_private_enter(void);
+DODO_API void dodo_private_leave(void);
+
 /* The process is in exit(3): closes wait for the manager no longer than that may take. */
 DODO_API void dodo_private_ends(void);
 

@@ -121,7 +121,31 @@ static void recall(const CacheJob *j, CacheResult *r)
         r->ranges = ranges;
 }
 
-void job_carry_out(const CacheJob *j, CacheResult *r)
+/* Of libdodo, and not of the file alone. */
+static bool is_remote(const CacheJob *j)
+{
+    switch ((enum CacheJobKind)j->kind) {
+    case CACHE_READ_REMOTE:
+    case CACHE_READ_FILL:
+    case CACHE_CLONE:
+    case CACHE_FILL:
+    case CACHE_OPEN_REMOTE:
+    case CACHE_CLOSE_REMOTE:
+        return true;
+    case CACHE_WRITE:
+    case CACHE_ADVISE:
+        return j->both;
+    case CACHE_READ_FILE:
+    case CACHE_SYNC:
+    case CACHE_SIZE:
+    case CACHE_ASK:
+    case CACHE_RECALL:
+        break;
+    }
+    return false;
+}
+
+static void carry_out(const CacheJob *j, CacheResult *r)
 {
     uint64_t start = os_now_ns(), cpu_ns = j->kind == CACHE_CLONE ? os_thread_cpu_ns() : 0;
     *r = (CacheResult){.remote = -1};
@@ -173,6 +197,16 @@ void job_carry_out(const CacheJob *j, CacheResult *r)
         probe(j, r);
 }
 
+void job_carry_out(const CacheJob *j, CacheResult *r)
+{
+    bool remote = is_remote(j);
+    if (remote)
+        dodo_private_enter();
+    carry_out(j, r);
+    if (remote)
+        dodo_private_leave();
+}
+
 /* ---- several beside each other -------------------------------------------------------------- */
 
 _Static_assert((int)CACHE_BESIDE <= (int)DODO_EACH_MAX, "libdodo makes as many calls");
@@ -214,7 +248,9 @@ void job_carry_out_beside(const CacheJob *jobs, const struct iovec *copies, unsi
                                .iovcnt = copied ? 1 : j->iov_count,
                                .offset = (off_t)j->offset};
     }
+    dodo_private_enter();
     dodo_each(b.each, count, beside_over, &b);
+    dodo_private_leave();
 }
 
 void job_result_free(CacheResult *result)

@@ -497,8 +497,8 @@ DODO_API const char *dodo_last_error(void);
  * Runs by itself at normal exit, without releasing. A later dodo_mopen() starts it again.
  *
  * Returns: 0; -1 with errno EINVAL when the manager could not be informed (it finds out by itself).
- * Threads: safe, but no other thread may be in the library, and those of the region cache are while
- *          it has regions.  Since: 0.1
+ * Threads: safe, but no other thread of the program may be in the library. It waits for those of
+ *          the region cache, whose regions lose their remote memory.  Since: 0.1
  */
 DODO_API int dodo_shutdown(void);
 

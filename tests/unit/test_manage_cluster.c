@@ -475,6 +475,19 @@ static void child__reads_at_once(void)
     CHECK(st.remote_bytes + st.readahead_bytes > 0);
 }
 
+/* A thread of the cache opens remote memory meanwhile. */
+static void child__shuts_down_meanwhile(void)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        shared_region(DODO_RETAIN | DODO_RDONLY);
+        (void)dodo_shutdown();
+        read_all();
+        (void)dodo_shutdown();
+        CHECK(cclose(rd) == 0);
+        free(model);
+    }
+}
+
 /* Until a release can tell the file's last change from a later one. */
 static void until_stamp_settles(void)
 {
@@ -520,6 +533,15 @@ static void retain__serves_the_next_run(void)
     CHECK(scenario_wait(scenario_start("child__reads_what_was_retained")) == 0);
     CHECK(scenario_wait(scenario_start("child__reads_at_once")) == 0);
     CHECK(scenario_wait(scenario_start("child__reads_what_was_retained")) == 0);
+    end_retained();
+}
+
+/* It waits for the cache's own threads. What they had of remote memory, the file serves. */
+static void shutdown__while_the_cache_is_at_work(void)
+{
+    begin_retained();
+    for (unsigned i = 0; i < 12; i++)
+        CHECK(scenario_wait(scenario_start("child__shuts_down_meanwhile")) == 0);
     end_retained();
 }
 
@@ -576,15 +598,17 @@ static const Scenario scenarios[] = {
     SCENARIO(died__the_program),
     SCENARIO(retain__serves_the_next_run),
     SCENARIO(retain__at_exit_waits_for_no_manager),
+    SCENARIO(shutdown__while_the_cache_is_at_work),
     SCENARIO(mopen__of_the_same_range),
     /* which are no cases by themselves */
     SCENARIO(child__writes_versions),
     SCENARIO(child__reads_and_retains),
     SCENARIO(child__reads_and_waits),
+    SCENARIO(child__shuts_down_meanwhile),
     SCENARIO(child__reads_what_was_retained),
     SCENARIO(child__reads_at_once),
 };
-enum { CASES = ARRAY_SIZE(scenarios) - 5 };
+enum { CASES = ARRAY_SIZE(scenarios) - 6 };
 
 int main(int argc, char **argv)
 {
