@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -74,6 +75,25 @@ static void turn_take(DodoQueue *q, bool visiting)
         (void)pthread_cond_wait(&q->turn, &q->lock);
     q->inside = true;
     (void)pthread_mutex_unlock(&q->lock);
+}
+
+/* False: in vain until then. */
+static bool turn_take_until(DodoQueue *q, uint64_t until_ns)
+{
+    const struct timespec until = {(time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S)};
+    int result = 0;
+    if (until_ns == TIME_NEVER) {
+        turn_take(q, false);
+        return true;
+    }
+    (void)pthread_mutex_lock(&q->lock);
+    while ((q->inside || q->visitors > 0) && result == 0)
+        result = pthread_cond_clockwait(&q->turn, &q->lock, CLOCK_MONOTONIC, &until);
+    bool taken = !q->inside && q->visitors == 0;
+    if (taken)
+        q->inside = true;
+    (void)pthread_mutex_unlock(&q->lock);
+    return taken;
 }
 
 /* False: somebody has it. */
@@ -456,7 +476,8 @@ int queue_wait(DodoQueue *q, DodoDone *done, unsigned max, int timeout_ms)
     uint64_t until =
         timeout_ms < 0 ? TIME_NEVER : time_add(os_now_ns(), (uint64_t)timeout_ms * NS_PER_MS);
     unsigned n;
-    turn_take(q, false);
+    if (!turn_take_until(q, until)) /* who has it waits for a host, say */
+        return 0;
     for (;;) {
         gate_enter();
         if (q->net)

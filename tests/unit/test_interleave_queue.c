@@ -281,6 +281,14 @@ static void begin(void)
     read_from(2);
 }
 
+static void begin_silent(void)
+{
+    eventfd_t one;
+    begin();
+    while (eventfd_read(w.socket, &one) == 0)
+        ;
+}
+
 static void begin_files(void)
 {
     w.channel.files = true;
@@ -344,6 +352,19 @@ static void own_cancelling(void)
     own_ordered();
 }
 
+/* Looks while another thread waits for the hosts, and has hosts answer then. */
+static void own_looking(void)
+{
+    DodoDone done[READS];
+    if (queue_wait(w.queue, done, READS, 0) != 0)
+        interleave_fail("a read is over that no host has answered");
+    for (unsigned i = 0; i < 2; i++)
+        (void)eventfd_write(w.socket, 1);
+    while (w.taken < 2)
+        take(1);
+    queue_close(w.queue);
+}
+
 /* Takes what is done, once, and closes the queue, whatever is under way. */
 static void own_briefly(void)
 {
@@ -387,13 +408,14 @@ static const InterleaveScenario order_cancel = {
     "order-cancel", begin_order_files, {own_cancelling, close_1}, end};
 static const InterleaveScenario order_close = {
     "order-close", begin_order_files, {own_briefly, close_1}, end};
+static const InterleaveScenario look_beside = {"look", begin_silent, {own_looking, close_1}, end};
 static const InterleaveScenario help_beside = {"help", begin, {own, help, close_1}, end};
 static const InterleaveScenario help_files = {"help-files", begin_files, {own, help}, end};
 static const InterleaveScenario help_close = {"help-close", begin, {own_briefly, help}, end};
 static const InterleaveScenario *const scenarios[] = {
     &owner_beside, &close_beside, &files_beside, &files_close, &files_left,
     &order_beside, &order_files,  &order_cancel, &order_close, &help_beside,
-    &help_files,   &help_close,   NULL};
+    &help_files,   &help_close,   &look_beside,  NULL};
 
 TEST(queue__everybody_gets_a_turn)
 {
@@ -412,6 +434,12 @@ TEST(queue__hears_of_files)
     InterleaveResult r = clean(&files_beside, 1, COUNT_FILES + 1);
     assert_true(r.counts[COUNT_FILES] >= r.schedules);
     (void)clean(&files_close, 2, COUNT_FILES + 1);
+}
+
+/* A look takes no time while another thread waits for a silent host. */
+TEST(queue__is_looked_at_beside_a_close)
+{
+    (void)clean(&look_beside, 2, COUNT_LATE + 1);
 }
 
 /* What is over and not taken keeps nobody awake who waits for the rest. */
