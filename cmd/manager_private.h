@@ -30,7 +30,7 @@ enum {
     ROOM_BLOCK = 64,         /* hosts whose greatest room is known together */
     RANDOM_POOL = 32,        /* numbers taken from the environment at once */
     OPEN_DEADLINES = 2,      /* an OPEN is over after so many request_deadline_ns at the latest */
-    ACCUSED_MAX = 2,         /* hosts that one client's word keeps from being chosen */
+    ACCUSED_MAX = 2,         /* hosts that one machine's word keeps from being chosen */
     LISTED_ALIGN = 4096,     /* no region is smaller at its imd */
     LISTED_SLACK = 64, /* regions that a host may list beyond: what has just been freed there */
     SPARE_PART = 64,   /* of the region directory, one such part is for openings */
@@ -124,6 +124,7 @@ typedef struct Host {
     Addr address;     /* of its control socket */
     uint64_t heard_ns;
     uint64_t distrust_until_ns; /* a client reported it: not chosen before */
+    Addr distrusted_by;         /* that client's */
     uint64_t avoid_until_ns;    /* it left a request unanswered: not chosen before */
     bool leaving;
     bool lost;   /* on its way out of the directory: nothing is begun with it any more */
@@ -182,8 +183,6 @@ typedef struct CmdClient {
     ListNode tasks;
     Session *session;      /* of its keep-alives, or of a call before the first; NULL: none */
     uint64_t request_last; /* highest id of its requests so far */
-    unsigned accused;      /* hosts that it reported, until ... */
-    uint64_t accused_until_ns;
     ClientMoves moves;
     ListProgress list;
     ReplyCache replies;

@@ -2,8 +2,9 @@
 /* Reports about hosts, by clients and by their owners.
  *
  * A host that returned other bytes than it was given, or that is too slow to be of use, gets no new
- * regions for a while. A client whose own memory is bad would report one host after the other: so
- * one client's reports count for few hosts at a time.
+ * regions for a while. A machine whose own memory is bad would report one host after the other, and
+ * so would a program that reads into one buffer twice at a time. So the word of one machine, of all
+ * its programs together, counts for few hosts at a time.
  *
  * An owner's monitor (rmd) that says "busy" vouches for the end of its imd, whose good-bye may have
  * been lost: that host is dropped immediately, not only when it has been silent for long. Each
@@ -17,16 +18,15 @@ static const char *const faults[HOST_FAULT_MAX] = {
     [HOST_FAULT_SLOW] = "a program says that it is too slow to be of use",
 };
 
-/* True: one more host that this client keeps from being chosen. */
-static bool accuse(Manager *m, CmdClient *c)
+/* May that machine keep one more host from being chosen? */
+static bool may_accuse(const Manager *m, const Addr *by)
 {
-    if (m->now_ns >= c->accused_until_ns)
-        c->accused = 0;
-    if (c->accused >= ACCUSED_MAX)
-        return false;
-    c->accused++;
-    c->accused_until_ns = time_add(m->now_ns, m->config.distrust_ns);
-    return true;
+    unsigned accused = 0;
+    LIST_FOREACH(n, &m->hosts.order) {
+        const Host *h = CONTAINER_OF(n, Host, in_order);
+        accused += m->now_ns < h->distrust_until_ns && addr_same_host(&h->distrusted_by, by);
+    }
+    return accused < ACCUSED_MAX;
 }
 
 void cmd_report(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
@@ -37,12 +37,13 @@ void cmd_report(Manager *m, CmdClient *c, Session *session, const WireRequest *r
         status = STATUS_OK;
     Host *h = status == STATUS_OK ? cmd_host_find(m, report.epoch) : NULL;
     bool known = h && m->now_ns < h->distrust_until_ns; /* by whomever: it is set aside already */
-    if (h && !known && accuse(m, c)) {
+    if (h && !known && may_accuse(m, &session->peer)) {
         h->distrust_until_ns = time_add(m->now_ns, m->config.distrust_ns);
+        h->distrusted_by = session->peer;
         m->stats.reported_hosts++;
         cmd_tell_host(m, h, EVENT_HOST_REPORTED, faults[report.fault]);
     } else if (h && !known) {
-        env_trace(&m->env, "a client reports host after host: look at that client's memory");
+        env_trace(&m->env, "a machine reports host after host: look at its memory");
     }
     cmd_reply(m, &c->replies, session, request->id, request->op, status, NULL, 0);
 }

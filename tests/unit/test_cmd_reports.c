@@ -80,6 +80,22 @@ TEST(report__one_client_sets_few_hosts_aside)
     rig_free(rig);
 }
 
+/* One program after the other on a machine whose memory is bad, or with the same mistake. */
+TEST(report__one_machines_programs_set_few_hosts_aside)
+{
+    Rig *rig = rig_new();
+    FakeImd *imds[5];
+    for (unsigned i = 0; i < 5; i++)
+        imds[i] = imd_up(rig, 1024 * KIB);
+    for (unsigned i = 0; i < 5; i++) {
+        FakeClient *c = client_new(rig);
+        c->session.peer = addr_sim(1, (uint16_t)(5000 + i));
+        assert_int_equal(client_report(rig, c, imds[i], HOST_FAULT_CORRUPT), STATUS_OK);
+    }
+    assert_int_equal(rig_stats(rig).reported_hosts, 2);
+    rig_free(rig);
+}
+
 /* What it said before is forgiven by then, and so is who said it. */
 TEST(report__a_client_is_believed_again_later)
 {
