@@ -65,6 +65,31 @@ bool region_take(Cache *c, const Region *r)
     return !region_claimed(c, r->rd);
 }
 
+/* Any piece of that part of the directory, which begins at piece @first. */
+static bool leaf_claimed(const Cache *c, int rd, uint64_t first)
+{
+    for (unsigned i = 0; i < c->hits.lane_count; i++) {
+        uint64_t claim = c->hits.lanes[i]->claim;
+        uint32_t count = (uint8_t)(claim >> CLAIM_COUNT_SHIFT), at = (uint32_t)claim;
+        if (count && claim >> CLAIM_RD_SHIFT == (uint64_t)rd &&
+            (at - (uint32_t)first < LEAF_PIECES || (uint32_t)first - at < count))
+            return true;
+    }
+    return false;
+}
+
+/* As with a piece: it cannot be found first, and then it is looked for claims. */
+Leaf *leaf_take(Cache *c, Region *r, uint64_t index)
+{
+    uint64_t at = index / LEAF_PIECES;
+    Leaf *leaf = r->leaves[at];
+    r->leaves[at] = NULL;
+    if (!leaf_claimed(c, r->rd, at * LEAF_PIECES))
+        return leaf;
+    r->leaves[at] = leaf;
+    return NULL;
+}
+
 void claimed_look(Cache *c)
 {
     LIST_FOREACH(n, &c->hits.claimed) {

@@ -361,6 +361,8 @@ static inline Leaf *leaf_of(const Region *r, uint64_t index) /* NULL: not made y
 uint64_t piece_start(const Cache *c, uint64_t index);
 uint32_t piece_len(const Cache *c, const Region *r, uint64_t index);
 Piece *piece_find(const Region *r, uint64_t index);
+/* Frees the part of the directory with that piece, if it says nothing. */
+void leaf_release(Cache *c, Region *r, uint64_t index);
 /* There must be room. NULL: no memory. It is unknown to the policy and holds nothing. */
 Piece *piece_new(Cache *c, Region *r, uint64_t index);
 void piece_drop(Cache *c, Piece *p); /* whatever it holds */
@@ -427,6 +429,9 @@ bool piece_take(Cache *c, Piece *p);
 bool evict(Cache *c, Piece *p);
 /* A victim that a hit was copying from is none any more when it has ended. */
 void claimed_look(Cache *c);
+/* The part of the directory with that piece, which nothing finds any more; NULL: a hit may be at
+ * it, and it stays. */
+Leaf *leaf_take(Cache *c, Region *r, uint64_t index);
 /* Hits may read it, or not; then, when region_take() says so, none does. */
 void region_admit(Cache *c, Region *r);
 void region_refuse(Cache *c, const Region *r);

@@ -12,9 +12,10 @@
  * table of open regions are all read and changed by sequentially consistent operations, so all of
  * these have one order. If the claim comes before the other thread's look for claims, that look
  * finds it. If it comes after, then the hit's own look is later still, and finds the blocks
- * unreadable or the region gone. (Only a close frees what leads from the table to the maps - the
- * region and its leaves - and it looks for claims on the region.) A claim is withdrawn by a
- * release; the thread that finds it gone acquires that.
+ * unreadable or the region gone. So it is with what leads from the table to the maps. Only a close
+ * frees the region, and it looks for claims on that. A leaf that says nothing any more is taken out
+ * of the region before it is looked for claims on its pieces, and put back where there is one. A
+ * claim is withdrawn by a release; the thread that finds it gone acquires that.
  *
  * Why it never gives old bytes: a block is unreadable from before a cwrite copies into it until
  * after that. A hit that begins when the cwrite has returned finds the block readable again, or

@@ -19,6 +19,24 @@ static Leaf *leaf_make(const Cache *c, Region *r, uint64_t index)
     return leaf;
 }
 
+static bool leaf_is_empty(const Leaf *leaf)
+{
+    uint64_t any = 0;
+    for (unsigned i = 0; i < LEAF_PIECES / 64; i++)
+        any |= leaf->present[i];
+    for (unsigned i = 0; i < LEAF_PIECES && !any; i++)
+        any |= leaf->remote[i] | leaf->brought[i];
+    return !any;
+}
+
+/* What an earlier run has left and a write has made stale, only the leaf knows. */
+void leaf_release(Cache *c, Region *r, uint64_t index)
+{
+    const Leaf *leaf = leaf_of(r, index);
+    if (leaf && !r->remote.held && leaf_is_empty(leaf))
+        free(leaf_take(c, r, index));
+}
+
 uint64_t *remote_map_make(const Cache *c, Region *r, uint64_t index)
 {
     Leaf *leaf = leaf_make(c, r, index);
@@ -209,9 +227,11 @@ void piece_drop(Cache *c, Piece *p)
     p->leaf->data[p->index % LEAF_PIECES] = NULL;
     p->leaf->present[p->index % LEAF_PIECES / 64] &= ~(1ull << p->index % 64);
     c->local.used_bytes -= p->len;
+    uint64_t index = p->index;
     if (!buffers_have(&c->local.buffers, data))
         free(p);
     buffer_give(c, data);
+    leaf_release(c, r, index);
 }
 
 bool piece_busy(const Piece *p)

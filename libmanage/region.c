@@ -85,11 +85,10 @@ void region_free(Cache *c, Region *r)
     assert(r->jobs == 0 || !GUARD(CLOSING));
     stream_forget(c, r);
     for (uint64_t i = 0; i < r->leaf_count; i++) {
-        Leaf *leaf = r->leaves[i];
-        for (unsigned k = 0; leaf && k < LEAF_PIECES; k++)
-            if (leaf->pieces[k])
-                piece_drop(c, leaf->pieces[k]);
-        free(leaf);
+        for (unsigned k = 0; r->leaves[i] && k < LEAF_PIECES; k++)
+            if (r->leaves[i]->pieces[k])
+                piece_drop(c, r->leaves[i]->pieces[k]); /* with the last one the leaf goes */
+        free(r->leaves[i]);
     }
     if (r->remote.wanted)
         c->remotes.wanted--;

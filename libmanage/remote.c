@@ -221,6 +221,8 @@ void remote_lost(Cache *c, Region *r, uint64_t now_ns)
     if (GUARD(LOST)) {
         held_end(r);
         remote_maps_clear(r);
+        for (uint64_t i = 0; i < r->leaf_count; i++)
+            leaf_release(c, r, i * LEAF_PIECES);
     }
     background_wake(c);
 }

@@ -316,9 +316,9 @@ TEST(hit__no_copy_of_what_is_evicted)
 {
     (void)clean(&evict_beside, 2, COUNT_LONG + 1);
     (void)clean(&evict_pages, 2, COUNT_LONG + 1);
-    noticed(&evict_beside, BREAK_STORES, "copies from");
-    noticed(&evict_pages, BREAK_STORES, "copies from");
-    noticed(&evict_beside, BREAK_EXCHANGE, "copies from");
+    noticed(&evict_beside, BREAK_STORES, "memory");
+    noticed(&evict_pages, BREAK_STORES, "memory");
+    noticed(&evict_beside, BREAK_EXCHANGE, "memory");
 }
 
 TEST(hit__no_copy_beside_a_write)
