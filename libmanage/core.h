@@ -272,8 +272,9 @@ typedef struct CacheHit {
     int rd;
 } CacheHit;
 
-/* A lane for a thread, to be kept as long as the cache is; NULL: none. Threads may share one. */
+/* A lane for a thread, to be given back at its end; NULL: none. Threads may share one. */
 struct Lane *cache_lane(Cache *c);
+void cache_lane_give(Cache *c, struct Lane *lane);
 enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, struct Lane *lane, int rd, off_t offset,
                                   size_t len);
 void cache_hit_copy(const CacheHit *h, const Cache *c, void *buf);

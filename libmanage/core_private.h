@@ -67,6 +67,7 @@ typedef struct Lane {
     /* Into the cache's statistics. */
     uint64_t file_reads_taken, file_bytes_taken, hits_taken, hit_bytes_taken;
     uint64_t run_taken_region, run_taken_to; /* streams have followed it to here */
+    unsigned threads;                        /* that have it */
     _Alignas(LANE_ALIGN) HitRecord records[LANE_RECORDS];
 } Lane;
 
@@ -211,7 +212,7 @@ typedef struct Hits {
     _Atomic uint8_t generation;
     Lane *lanes[LANES];
     /* What no hit looks at. */
-    unsigned lane_count, lanes_given;
+    unsigned lane_count;
     uint64_t left_in_generation; /* pieces */
     ListNode claimed;            /* victims that could not be taken because of a hit */
 } Hits;

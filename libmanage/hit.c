@@ -59,25 +59,43 @@ enum { HITS_COUNTED = 4096 /* in a lane, before the lock is taken for them */ };
 
 /* ---- lanes ---------------------------------------------------------------------------------- */
 
+static Lane *lane_make(Cache *c)
+{
+    Lane *lane = aligned_alloc(LANE_ALIGN, sizeof *lane);
+    if (!lane)
+        return NULL;
+    memset(lane, 0, sizeof *lane);
+    c->hits.lanes[c->hits.lane_count++] = lane;
+    return lane;
+}
+
+/* One that no thread has; or a new one; or that of the fewest threads. */
+static Lane *lane_for_thread(Cache *c)
+{
+    Lane *least = NULL, *made = NULL;
+    for (unsigned i = 0; i < c->hits.lane_count; i++)
+        if (!least || c->hits.lanes[i]->threads < least->threads)
+            least = c->hits.lanes[i];
+    if ((!least || least->threads > 0) && c->hits.lane_count < min_u64(c->cfg.lanes, LANES))
+        made = lane_make(c);
+    return made ? made : least;
+}
+
 Lane *cache_lane(Cache *c)
 {
-    Lane *lane = NULL;
     cache_enter(c);
-    if (c->cfg.lanes) {
-        unsigned n = c->hits.lanes_given++ % (c->cfg.lanes < LANES ? c->cfg.lanes : LANES);
-        if (!c->hits.lanes[n]) {
-            c->hits.lanes[n] = aligned_alloc(LANE_ALIGN, sizeof(Lane));
-            if (c->hits.lanes[n]) {
-                memset(c->hits.lanes[n], 0, sizeof(Lane));
-                c->hits.lane_count++;
-            }
-        }
-        /* Lanes are made in order: those before lane_count are there. */
-        lane = n < c->hits.lane_count ? c->hits.lanes[n] : NULL;
-        c->hits.lanes_given -= !lane;
-    }
+    Lane *lane = lane_for_thread(c);
+    if (lane)
+        lane->threads++;
     cache_unlock(c);
     return lane;
+}
+
+void cache_lane_give(Cache *c, Lane *lane)
+{
+    cache_enter(c);
+    lane->threads--;
+    cache_unlock(c);
 }
 
 void lanes_free(Cache *c)

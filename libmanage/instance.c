@@ -34,10 +34,25 @@ bool manage_ending(const Manage *m)
  * library later, too. */
 static _Thread_local __attribute__((tls_model("initial-exec"))) ManageLane mine;
 
+static pthread_key_t ends; /* of threads that have a lane */
+static bool ends_are_seen;
+
+static void thread_ends(void *arg)
+{
+    ManageLane *lane = arg;
+    if (lane->lane && lane->of == manage_running)
+        cache_lane_give(lane->cache, lane->lane);
+    *lane = (ManageLane){0}; /* a later destructor of the thread may read */
+}
+
 const ManageLane *manage_lane(Manage *m)
 {
-    if (mine.of != m) /* a child's is another one */
-        mine = (ManageLane){.of = m, .cache = m->cache, .lane = cache_lane(m->cache)};
+    if (mine.of == m)
+        return &mine;
+    /* A child's is another one. */
+    mine = (ManageLane){.of = m, .cache = m->cache, .lane = cache_lane(m->cache)};
+    if (ends_are_seen)
+        (void)pthread_setspecific(ends, &mine);
     return &mine;
 }
 
@@ -68,4 +83,5 @@ static void fork_child(void)
 __attribute__((constructor)) static void at_load(void)
 {
     (void)pthread_atfork(fork_prepare, fork_parent, fork_child);
+    ends_are_seen = pthread_key_create(&ends, thread_ends) == 0;
 }

@@ -432,3 +432,27 @@ TEST(huge_pages__for_what_hits_read)
     assert_int_equal(told, 1);
     cache = cache_free(cache);
 }
+
+/* Each thread has its own as long as there are enough. */
+TEST(lanes__are_given_back)
+{
+    enum { MOST = 3 };
+    struct Lane *taken[MOST];
+    CacheConfig cfg;
+    cache_config_init(&cfg, BYTES);
+    cfg.lanes = MOST;
+    cache = cache_new(&cfg, &(CacheHooks){0});
+    assert_non_null(cache);
+    for (unsigned i = 0; i < MOST; i++) {
+        taken[i] = cache_lane(cache);
+        for (unsigned k = 0; k < i; k++)
+            assert_ptr_not_equal(taken[i], taken[k]);
+    }
+    cache_lane_give(cache, taken[1]);
+    assert_ptr_equal(cache_lane(cache), taken[1]);
+    assert_ptr_equal(cache_lane(cache), taken[0]); /* two threads share it */
+    assert_ptr_equal(cache_lane(cache), taken[1]);
+    cache_lane_give(cache, taken[0]);
+    assert_ptr_equal(cache_lane(cache), taken[0]);
+    cache = cache_free(cache);
+}
