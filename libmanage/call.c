@@ -203,6 +203,14 @@ static bool read_more(Cache *c, CacheCall *call, uint64_t now_ns)
     return true;
 }
 
+/* What has left before it could be copied came twice. It counts once. */
+static void bytes_count(Cache *c, const CacheCall *call, uint64_t bytes)
+{
+    uint64_t *from = call->from_disk ? &c->stats.disk_bytes : &c->stats.remote_bytes;
+    *from = sub_u64(*from, sub_u64(call->read.far_bytes, bytes));
+    c->stats.local_bytes += sub_u64(bytes, call->read.far_bytes);
+}
+
 static void read_over(Cache *c, CacheCall *call, int error, uint64_t now_ns)
 {
     const Region *r = call->region;
@@ -225,8 +233,7 @@ static void read_over(Cache *c, CacheCall *call, int error, uint64_t now_ns)
     if (call->from_disk)
         keep_wake(c);
     c->stats.bypasses += call->past_cache;
-    /* What has left before it could be copied came twice. */
-    c->stats.local_bytes += sub_u64(bytes, call->read.far_bytes);
+    bytes_count(c, call, bytes);
     if (!call->from_kernel) /* its memory is the kernel's in any case */
         worth_note(c, r, bytes, call->in_order, now_ns - call->read.began_ns,
                    call->from_disk     ? WORTH_FILE

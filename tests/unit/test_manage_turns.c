@@ -456,3 +456,41 @@ TEST(lanes__are_given_back)
     assert_ptr_equal(cache_lane(cache), taken[0]);
     cache = cache_free(cache);
 }
+
+static void read_third(void)
+{
+    static uint8_t buf[PIECE];
+    CacheCall call;
+    cache_read_start(&call, cache, rd, 2 * PIECE, buf, PIECE, 0);
+    assert_int_equal(go_on(&call), CACHE_OVER);
+}
+
+/* Another thread's read takes the place of what was fetched and not copied yet. */
+TEST(bytes__that_came_twice_count_once)
+{
+    static uint8_t buf[2 * PIECE];
+    CacheConfig cfg;
+    CacheCall call;
+    CacheResult result;
+    struct manage_stats st;
+    cache_config_init(&cfg, 2 * PIECE);
+    cfg.piece_bytes = PIECE;
+    cfg.remote = false;
+    cfg.low_water_bytes = cfg.readahead_bytes = cfg.bypass_factor = 0;
+    cache = cache_new(&cfg, &(CacheHooks){.lock = lock, .unlock = unlock, .wake = wake});
+    assert_non_null(cache);
+    assert_int_equal(cache_set_policy(cache, MANAGE_LRU), 0);
+    rd = cache_open(cache, BYTES, BYTES, file, 0);
+    cache_read_start(&call, cache, rd, 0, buf, 2 * PIECE, 0);
+    assert_int_equal(call.job.len, 2 * PIECE);
+    job_do(&call.job, &result);
+    beside = read_third; /* while the first piece is copied */
+    cache_call_done(&call, cache, &result, 0);
+    assert_int_equal(call.need, CACHE_JOB); /* the second one again */
+    assert_int_equal(go_on(&call), CACHE_OVER);
+    assert_int_equal(call.result, 2 * PIECE);
+    cache_stats(cache, &st);
+    assert_int_equal(st.local_bytes, 0);
+    assert_int_equal(st.disk_bytes, 3 * PIECE);
+    cache = cache_free(cache);
+}
