@@ -56,13 +56,22 @@ static void fetch_past(Cache *c, CacheCall *call, uint8_t source, bool held, uin
     job_reads(c, call, held, now_ns);
 }
 
+/* Is all of it in remote memory? */
+static bool is_filled(const Cache *c, const Region *r, uint64_t from, uint64_t to)
+{
+    bool filled = r->remote.state == REMOTE_OPEN;
+    for (uint64_t i = from / c->cfg.piece_bytes; filled && piece_start(c, i) < to; i++)
+        filled = !(piece_mask(c, i, from, to) & ~remote_held(c, r, i));
+    return filled;
+}
+
 /* There is no room for it here: then perhaps in remote memory, for the next time. What is there
  * already is read from the file for a reason. */
 static uint8_t past_source(Cache *c, const CacheCall *call, uint8_t source, uint64_t bytes,
                            uint64_t now_ns)
 {
     Region *r = call->region;
-    if (source != CACHE_READ_FILE || !c->cfg.remote || remote_holds_at(c, r, call->at) ||
+    if (source != CACHE_READ_FILE || !c->cfg.remote || is_filled(c, r, call->at, call->end) ||
         !clone_pays(c, r, bytes, call->in_order, now_ns))
         return source;
     /* Not beside a write that began before remote memory was open: it goes to the file alone, and
