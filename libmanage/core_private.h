@@ -475,7 +475,8 @@ bool kernel_is_asked(const Cache *c, const Region *r, uint64_t bytes, uint8_t so
 
 bool remote_pays(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns);
 /* Of what remote memory has: does a read of the program's go to the file all the same, to see what
- * that costs? So it is at first, where an earlier run has left all of the file in remote memory. */
+ * that costs? So it is after a while, where an earlier run has left all of the file in remote
+ * memory. */
 bool file_is_looked_at(const Region *r, uint64_t bytes);
 /* A read of the file took @ns, of what remote memory has: does that tell what it costs from now on?
  */

@@ -11,6 +11,7 @@ enum {
     LOOKS = 8,         /* reads in a row of one of the two, where nobody knows what it costs now */
     LOOKS_COUNTED = 4, /* the last of them */
     FAR = 4,           /* times what remote memory takes: no more of the file need be looked at */
+    SETTLED = 64,      /* reads of remote memory, before the file is compared with them */
 };
 
 /* ---- what it costs -------------------------------------------------------------------------- */
@@ -76,6 +77,7 @@ void remote_read_note(Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t
 {
     const Cost *remote = &r->ways->cost[COST_REMOTE];
     unsigned *looks = &r->ways->looks;
+    r->ways->remote_reads += r->ways->remote_reads < SETTLED;
     if (!*looks && !cost_known_since(remote, bytes, cost_since(c, remote, bytes, now_ns))) {
         *looks = LOOKS;
         return;
@@ -110,7 +112,7 @@ bool remote_pays(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_n
 bool file_is_looked_at(const Region *r, uint64_t bytes)
 {
     const Ways *w = r->ways;
-    bool untried = !cost_of(&w->cost[COST_FILE], bytes) && cost_of(&w->cost[COST_REMOTE], bytes);
+    bool untried = !cost_of(&w->cost[COST_FILE], bytes) && w->remote_reads >= SETTLED;
     return !w->looks && (w->file_looks > 0 || untried);
 }
 

@@ -44,8 +44,9 @@ typedef struct Ways {
     /* What a read of the file past the cache may take, of a size's class; 0: it is not cheap. Hits
      * look at it without the lock. */
     _Atomic uint64_t cheap_ns[COST_CLASSES];
-    unsigned looks;      /* reads that go to remote memory, to see what it costs now */
-    unsigned file_looks; /* or to the file, although remote memory has what they want */
+    unsigned looks;        /* reads that go to remote memory, to see what it costs now */
+    unsigned file_looks;   /* or to the file, although remote memory has what they want */
+    unsigned remote_reads; /* of remote memory, as far as they are counted */
     _Atomic bool left; /* worth.left: reads go past the cache, and it gives up the file's pieces */
     Worth worth;
     ListNode pieces; /* of its regions */
