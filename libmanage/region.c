@@ -64,6 +64,7 @@ int region_begin(Cache *c, uint64_t len, uint64_t size, void *file, unsigned fla
         return -ENOMEM;
     }
     r->ways = ways;
+    ways->remote_reads = 0; /* a program that opens regions waits for more than its reads */
     r->rd = rd;
     r->number = ++c->regions.ever;
     r->flags = flags;

@@ -124,3 +124,19 @@ TEST(a_look__waits_until_remote_memory_is_known)
     assert_in_range(w.did[CACHE_READ_FILE], 1, 8);
     cache_free(c);
 }
+
+/* While a program opens regions the drive works ahead unseen, and would seem cheaper than it is. */
+TEST(a_look__waits_until_all_is_open)
+{
+    int rd;
+    Cache *c = make_all_held(690 * US, 840 * US, &rd);
+    for (unsigned i = 0; i < 4 * PIECES; i++) {
+        if (i % 32 == 0)
+            assert_true(cache_open(c, PIECE, PIECE, &w, 0) > 0);
+        assert_int_equal(do_read(c, rd, i % PIECES * PIECE, PIECE), PIECE);
+    }
+    assert_int_equal(w.did[CACHE_READ_FILE], 0);
+    read_passes(c, rd, 2, 1);
+    assert_true(w.did[CACHE_READ_FILE] > 0);
+    cache_free(c);
+}
