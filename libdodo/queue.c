@@ -68,32 +68,25 @@ int queue_fd(const DodoQueue *q)
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
-static void turn_take(DodoQueue *q, bool visiting)
-{
-    (void)pthread_mutex_lock(&q->lock);
-    while (q->inside || (!visiting && q->visitors > 0))
-        (void)pthread_cond_wait(&q->turn, &q->lock);
-    q->inside = true;
-    (void)pthread_mutex_unlock(&q->lock);
-}
-
-/* False: in vain until then. */
-static bool turn_take_until(DodoQueue *q, uint64_t until_ns)
+/* False: somebody had it until then. */
+static bool turn_take_until(DodoQueue *q, bool visiting, uint64_t until_ns)
 {
     const struct timespec until = {(time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S)};
+    bool busy;
     int result = 0;
-    if (until_ns == TIME_NEVER) {
-        turn_take(q, false);
-        return true;
-    }
     (void)pthread_mutex_lock(&q->lock);
-    while ((q->inside || q->visitors > 0) && result == 0)
-        result = pthread_cond_clockwait(&q->turn, &q->lock, CLOCK_MONOTONIC, &until);
-    bool taken = !q->inside && q->visitors == 0;
-    if (taken)
-        q->inside = true;
+    while ((busy = q->inside || (!visiting && q->visitors > 0)) && result == 0)
+        result = until_ns == TIME_NEVER
+                     ? pthread_cond_wait(&q->turn, &q->lock)
+                     : pthread_cond_clockwait(&q->turn, &q->lock, CLOCK_MONOTONIC, &until);
+    q->inside |= !busy;
     (void)pthread_mutex_unlock(&q->lock);
-    return taken;
+    return !busy;
+}
+
+static void turn_take(DodoQueue *q, bool visiting)
+{
+    (void)turn_take_until(q, visiting, TIME_NEVER);
 }
 
 /* False: somebody has it. */
@@ -476,7 +469,7 @@ int queue_wait(DodoQueue *q, DodoDone *done, unsigned max, int timeout_ms)
     uint64_t until =
         timeout_ms < 0 ? TIME_NEVER : time_add(os_now_ns(), (uint64_t)timeout_ms * NS_PER_MS);
     unsigned n;
-    if (!turn_take_until(q, until)) /* who has it waits for a host, say */
+    if (!turn_take_until(q, false, until)) /* whose it is waits for a host, say */
         return 0;
     for (;;) {
         gate_enter();
