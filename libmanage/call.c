@@ -203,7 +203,7 @@ static bool read_more(Cache *c, CacheCall *call, uint64_t now_ns)
     return true;
 }
 
-/* What has left before it could be copied came twice. It counts once. */
+/* A piece that left before it was copied was fetched twice. Its bytes count once. */
 static void bytes_count(Cache *c, const CacheCall *call, uint64_t bytes)
 {
     uint64_t *from = call->from_disk ? &c->stats.disk_bytes : &c->stats.remote_bytes;

@@ -121,30 +121,6 @@ static void recall(const CacheJob *j, CacheResult *r)
         r->ranges = ranges;
 }
 
-/* Of libdodo, and not of the file alone. */
-static bool is_remote(const CacheJob *j)
-{
-    switch ((enum CacheJobKind)j->kind) {
-    case CACHE_READ_REMOTE:
-    case CACHE_READ_FILL:
-    case CACHE_CLONE:
-    case CACHE_FILL:
-    case CACHE_OPEN_REMOTE:
-    case CACHE_CLOSE_REMOTE:
-        return true;
-    case CACHE_WRITE:
-    case CACHE_ADVISE:
-        return j->both;
-    case CACHE_READ_FILE:
-    case CACHE_SYNC:
-    case CACHE_SIZE:
-    case CACHE_ASK:
-    case CACHE_RECALL:
-        break;
-    }
-    return false;
-}
-
 static void carry_out(const CacheJob *j, CacheResult *r)
 {
     uint64_t start = os_now_ns(), cpu_ns = j->kind == CACHE_CLONE ? os_thread_cpu_ns() : 0;
@@ -199,11 +175,12 @@ static void carry_out(const CacheJob *j, CacheResult *r)
 
 void job_carry_out(const CacheJob *j, CacheResult *r)
 {
-    bool remote = is_remote(j);
-    if (remote)
+    bool calls_libdodo =
+        cache_job_is_remote(j) || j->kind == CACHE_OPEN_REMOTE || j->kind == CACHE_CLOSE_REMOTE;
+    if (calls_libdodo)
         dodo_private_enter();
     carry_out(j, r);
-    if (remote)
+    if (calls_libdodo)
         dodo_private_leave();
 }
 

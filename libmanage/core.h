@@ -204,6 +204,8 @@ bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns);
 /* Jobs that are carried out beside each other, at most; reads of a file that go together, at most.
  */
 enum { CACHE_BESIDE = 8, CACHE_TOGETHER = 32 };
+/* Does it read from remote memory, or write there? */
+bool cache_job_is_remote(const CacheJob *job);
 /* Whether the job is one of those that may be. */
 bool cache_job_goes_beside(const CacheJob *job);
 /* A further job, for a thread that is about to carry out @first. False: there is none. */
@@ -333,7 +335,7 @@ struct CacheCall {
     CacheCallDirect direct;
     CacheCallSync sync;
     uint64_t file_size; /* what a read has found that went beyond the known end */
-    uint64_t tail;      /* the piece that it wants, to move that end: its index, and 1; 0: none */
+    uint64_t tail;      /* the piece that it wants, to move that end: its index + 1; 0: none */
     int failed;         /* errno that a sync, or a write past the cache, met */
     CacheJob job;       /* not private; last, as a hit never touches it */
 };

@@ -478,8 +478,8 @@ bool remote_pays(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_n
  * that costs? So it is after a while, where an earlier run has left all of the file in remote
  * memory. */
 bool file_is_looked_at(const Region *r, uint64_t bytes);
-/* A read of the file took @ns, of what remote memory has: does that tell what it costs from now on?
- */
+/* A read of the file took @ns, of what remote memory has: a look begins, goes on or ends. Does @ns
+ * count as what the file costs? */
 bool file_look_counts(const Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t now_ns);
 /* So much cheaper that it is worth making a copy? @in_order: of what is read one after the other.
  */

@@ -24,11 +24,9 @@ uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t 
     return min_u64(limit, start + (uint64_t)b * CACHE_BLOCK);
 }
 
-/* For a read of the program's. */
-static uint8_t read_source(const Cache *c, const Region *r, uint64_t offset, uint64_t bytes,
-                           uint64_t now_ns)
+/* Of a read of the program's: the file serves it where it is looked at. */
+static uint8_t source_looked(const Region *r, uint8_t source, uint64_t bytes)
 {
-    uint8_t source = fetch_source(c, r, offset, bytes, now_ns);
     return source == CACHE_READ_REMOTE && file_is_looked_at(r, bytes) ? CACHE_READ_FILE : source;
 }
 
@@ -71,8 +69,8 @@ static uint8_t past_source(Cache *c, const CacheCall *call, uint8_t source, uint
                            uint64_t now_ns)
 {
     Region *r = call->region;
-    if (source != CACHE_READ_FILE || !c->cfg.remote || is_filled(c, r, call->at, call->end) ||
-        !clone_pays(c, r, bytes, call->in_order, now_ns))
+    if (source != CACHE_READ_FILE || !c->cfg.remote ||
+        !clone_pays(c, r, bytes, call->in_order, now_ns) || is_filled(c, r, call->at, call->end))
         return source;
     /* Not beside a write that began before remote memory was open: it goes to the file alone, and
      * what would be filled could be older. */
@@ -125,7 +123,8 @@ static void fetch_into(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uin
         Piece *q = piece_find(r, index + 1);
         if (q ? piece_busy(q) || q->valid & 1 : false)
             break;
-        if ((read_source(c, r, to, limit - offset, now_ns) == CACHE_READ_REMOTE) != remote ||
+        uint8_t next = fetch_source(c, r, to, limit - offset, now_ns);
+        if ((source_looked(r, next, limit - offset) == CACHE_READ_REMOTE) != remote ||
             direct_overlaps(c, r, index + 1, call))
             break;
         if (!q && room_at_once(c, piece_len(c, r, index + 1), r, p->index, index + 1 - p->index,
@@ -195,7 +194,7 @@ void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
     bool asked = !left && kernel_is_asked(c, r, limit - offset, source);
     if (asked && fetch_held(c, call, offset, limit, now_ns))
         return;
-    source = left ? source : read_source(c, r, offset, limit - offset, now_ns);
+    source = source_looked(r, source, limit - offset);
     if (left || once || direct_overlaps(c, r, index, NULL) ||
         (source == CACHE_READ_FILE && !asked && file_is_cheap(c, r, limit - offset))) {
         if (left) /* the next run may need it as well */

@@ -8,7 +8,7 @@
 
 enum { USED_ALIKE = 32 }; /* in uses of any piece */
 
-static bool job_remote(const CacheJob *job)
+bool cache_job_is_remote(const CacheJob *job)
 {
     return job->both || job->kind == CACHE_READ_REMOTE || job->kind == CACHE_READ_FILL ||
            job->kind == CACHE_CLONE || job->kind == CACHE_FILL;
@@ -28,7 +28,7 @@ void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns)
     job->sync_failures = r->writeback.sync_failures;
     job->start_ns = now_ns;
     r->jobs++;
-    r->remote.jobs += job_remote(job);
+    r->remote.jobs += cache_job_is_remote(job);
     r->writeback.written |= kind == CACHE_WRITE;
     if (kind == CACHE_WRITE && !job->both) {
         r->remote.file_writes++;
@@ -90,9 +90,11 @@ static void file_read_end(Cache *c, const CacheJob *job, const CacheResult *resu
         fill_found_held(c, job, result->ns);
     if (!job->held)
         file_kept_note(c, r, job->offset, job->len, result->ns);
-    bool counts = job->held || job->together || !remote_holds_at(c, r, job->offset) ||
+    if (job->together)
+        return;
+    bool counts = job->held || !remote_holds_at(c, r, job->offset) ||
                   file_look_counts(c, r, job->len, result->ns, now_ns);
-    if (counts && !job->together && !fill_ran_beside(c, job, now_ns))
+    if (counts && !fill_ran_beside(c, job, now_ns))
         file_cost_add(c, r, job->len, result->ns, held, now_ns);
 }
 
@@ -235,7 +237,7 @@ int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
     Region *r = job->region;
     int error = 0;
     r->jobs--;
-    r->remote.jobs -= job_remote(job);
+    r->remote.jobs -= cache_job_is_remote(job);
     switch ((enum CacheJobKind)job->kind) {
     case CACHE_READ_FILE:
     case CACHE_READ_REMOTE:

@@ -54,7 +54,8 @@ uint64_t cost_since(const Cache *c, const Cost *cost, uint64_t bytes, uint64_t n
     return again && again < now_ns ? max_u64(since, now_ns - again) : since;
 }
 
-/* What is read in order costs a seek first, and then what the kernel has not read ahead. */
+/* The first reads of a look do not count: a read in order costs a seek first, and later ones only
+ * what the kernel has not read ahead. A read that takes far longer than remote memory ends it. */
 bool file_look_counts(const Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t now_ns)
 {
     Ways *w = r->ways;
