@@ -37,8 +37,9 @@ static inline void complaint_put_off(Complaint *c, uint64_t now_ns)
     c->due_ns = time_add(now_ns, COMPLAINT_NEXT_NS);
 }
 
-/* What is to be said now. @heard: a manager has answered, and does not count as lost. A stranger is
- * asked again several times a second, for a manager may come in its place: it is named once. */
+/* What to report now. @heard: a manager has answered, and does not count as lost. A peer that is no
+ * manager is asked again several times a second, for a manager may take its place. It is reported
+ * once. */
 static inline enum ComplaintKind complaint_take(Complaint *c, const Contact *contact, bool heard,
                                                 uint64_t now_ns)
 {
