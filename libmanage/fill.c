@@ -7,7 +7,8 @@ enum {
     GAP_STEP = 8,   /* the median moves by such a part of itself */
     MIB_WEIGHT = 4, /* of the latest part in the average */
     LEAST_BYTES = 64 << 10,
-    FAR = 3, /* times what a read alone takes: a part is too long */
+    FAR = 3,        /* times what a read alone takes: a part is too long */
+    COST_PARTS = 8, /* of the latest ones, about, what they cost */
 };
 
 /* ---- pure values ----------------------------------------------------------------------------- */
@@ -109,6 +110,25 @@ uint64_t fill_paid_bytes(uint64_t bytes, uint64_t ns, uint64_t alone_ns, uint64_
     return ns > FAR * alone_ns ? max_u64(bytes / 2, min_u64(LEAST_BYTES, most)) : bytes;
 }
 
+/* Before the first one, one has cost what was expected. */
+void fill_cost_add(FillCost *k, uint64_t expected_ns, int64_t charged_ns)
+{
+    if (!k->expected_ns) {
+        k->expected_ns = expected_ns;
+        k->charged_ns = (int64_t)expected_ns;
+    }
+    k->expected_ns += expected_ns - k->expected_ns / COST_PARTS;
+    k->charged_ns += charged_ns - k->charged_ns / COST_PARTS;
+}
+
+uint64_t fill_cost_ns(const FillCost *k, uint64_t expected_ns)
+{
+    if (!k->expected_ns)
+        return expected_ns;
+    double share = (double)k->charged_ns / (double)k->expected_ns;
+    return share > 0 ? whole(share * (double)expected_ns) : 0;
+}
+
 void fill_init(Fill *f, uint64_t most_bytes, unsigned percent)
 {
     *f = (Fill){.most_bytes = most_bytes,
@@ -166,21 +186,21 @@ static void earn(Cache *c, const CacheJob *job, uint64_t ns)
 
 /* A read took @ns, and usually takes @usual_ns; a part was being read for @beside_ns of that. Reads
  * take a little more or less for other reasons, too, so what they take less counts as well. */
-static void charge(Ledger *l, uint64_t ns, uint64_t usual_ns, uint64_t beside_ns)
+static void charge(Fill *f, uint64_t ns, uint64_t usual_ns, uint64_t beside_ns)
 {
     if (!usual_ns) /* nothing is known yet */
         return;
-    if (ns > usual_ns)
-        l->spent_ns += min_u64(ns - usual_ns, beside_ns);
-    else
-        l->spent_ns = sub_u64(l->spent_ns, min_u64(usual_ns - ns, beside_ns));
+    uint64_t more = min_u64(sub_u64(ns, usual_ns), beside_ns);
+    uint64_t less = min_u64(sub_u64(usual_ns, ns), beside_ns);
+    f->ledger.spent_ns = sub_u64(f->ledger.spent_ns + more, less);
+    f->charged_ns += (int64_t)more - (int64_t)less;
 }
 
 void fill_note_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns)
 {
     Fill *f = &c->fill;
     f->ledger.reads_ns += result->ns;
-    charge(&f->ledger, result->ns, alone_ns(job), beside_ns(c, job, now_ns));
+    charge(f, result->ns, alone_ns(job), beside_ns(c, job, now_ns));
     f->beside = fill_ran_beside(c, job, now_ns) ? f->beside + 1 : 0;
     if (job->drive)
         fill_drive_end(&f->clock, now_ns);
@@ -257,6 +277,7 @@ void fill_forget(Cache *c, const Region *r, uint64_t now_ns)
         f->region = NULL;
     if (f->part.due && (!f->region || !f->part.len)) {
         f->part.due = false;
+        f->part.takes_ns = 0;
         f->ledger.spent_ns = sub_u64(f->ledger.spent_ns, f->part.expected_ns);
         fill_over(&f->clock, 0, now_ns);
     }

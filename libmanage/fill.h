@@ -9,7 +9,8 @@
  * spent. A later read that finds there what a part has brought, or finds that the kernel has it in
  * memory since then, has earned the time that the file would have taken longer. A part that fits
  * between two reads of the drive costs nothing. Where the program leaves no time, a part is as long
- * as its reading takes no longer than a read of the program's. */
+ * as its reading takes no longer than a read of the program's. Where reads rarely miss any more,
+ * and the ledger covers it, a part does not wait for one that does: the file is swept. */
 #ifndef DODO_LIBMANAGE_FILL_H
 #define DODO_LIBMANAGE_FILL_H
 
@@ -54,23 +55,42 @@ bool fill_began_late(uint64_t ns, uint64_t work_ns, uint64_t alone_ns);
 /* A part of so many bytes, @bytes, took @ns: how long are those to be that the ledger pays? */
 uint64_t fill_paid_bytes(uint64_t bytes, uint64_t ns, uint64_t alone_ns, uint64_t most);
 
+/* What the latest parts were expected to cost the program, and what they cost it. A part takes as
+ * long as its drive and its network take; the program waits for the drive alone, and for a part of
+ * that. How much, no clock of the parts tells, but the ledger does. */
+typedef struct FillCost {
+    uint64_t expected_ns;
+    int64_t charged_ns;
+} FillCost;
+
+/* A part that was expected to cost @expected_ns is over; reads took so much longer. */
+void fill_cost_add(FillCost *k, uint64_t expected_ns, int64_t charged_ns);
+/* What one will cost that is expected to cost @expected_ns. */
+uint64_t fill_cost_ns(const FillCost *k, uint64_t expected_ns);
+
 /* ---- of the cache; with the lock held ------------------------------------------------------- */
 
 /* A part that is being read, or about to be. It takes several jobs: each has no more in memory than
  * the network needs to be busy. It may go on from one region into the next one of the file. */
 typedef struct FillPart {
-    bool due;            /* for its next job */
-    uint64_t from, len;  /* in Fill.region: what no job has taken yet */
-    struct Region *next; /* then the beginning of that one; NULL: it ends before */
-    uint64_t rest;       /* so much of it */
-    uint64_t passed;     /* bytes between the last read and the part */
-    uint64_t expected_ns;
+    bool due;               /* for its next job */
+    uint64_t from, len;     /* in Fill.region: what no job has taken yet */
+    struct Region *next;    /* then the beginning of that one; NULL: it ends before */
+    uint64_t rest;          /* so much of it */
+    uint64_t passed;        /* bytes between the last read and the part */
+    bool swept;             /* no read has missed before it */
+    bool asks;              /* the kernel is to be asked for all of it first */
+    uint64_t takes_ns;      /* so much longer than the drive idles */
+    uint64_t expected_ns;   /* so much is spent for now */
     uint64_t came, work_ns; /* of the jobs that are over */
 } FillPart;
 
 typedef struct Fill {
     FillClock clock;
     Ledger ledger;
+    FillCost cost;
+    int64_t charged_ns;              /* for the latest part */
+    uint64_t missed_ns, swept_ns;    /* what reads that missed took; what sweeping has cost */
     uint64_t most_bytes, paid_bytes; /* of a part: at most; where the ledger pays */
     struct Region *region;           /* where it goes on; NULL: nowhere */
     uint64_t at;                     /* in it: behind what was read last */
@@ -90,7 +110,7 @@ void fill_note_end(Cache *c, const CacheJob *job, const CacheResult *result, uin
 bool fill_ran_beside(const Cache *c, const CacheJob *job, uint64_t now_ns);
 /* That read, which took @ns, found in the kernel's memory what it asked for. */
 void fill_found_held(Cache *c, const CacheJob *job, uint64_t ns);
-/* The program's thread has asked the kernel for a part. */
+/* The kernel was asked for a part. */
 void fill_asked(Cache *c, const CacheResult *result);
 /* A part's job is over. */
 void fill_end(Cache *c, const CacheJob *job, const CacheResult *result, uint64_t now_ns);

@@ -152,25 +152,57 @@ static uint64_t paid_most(const Fill *f)
     return max_u64(f->paid_bytes, 2 * f->read_bytes);
 }
 
-/* A part of @len bytes at most from @from on. False: the ledger does not cover what it costs. */
-static bool plan(Cache *c, uint64_t from, uint64_t len, bool free, uint64_t now_ns)
+/* Where a part begins, and what it may cost. */
+enum PartWay {
+    PART_FREE,   /* while the drive idles: nothing */
+    PART_BEHIND, /* right behind a read: what the ledger covers */
+    PART_SWEPT,  /* wherever something is missing, and the head has to move: what was earned */
+};
+
+/* How much longer than the drive idles, for all that wait for it. */
+static uint64_t takes_ns(const Fill *f, enum PartWay way, uint64_t passed, uint64_t bytes,
+                         uint64_t now_ns)
+{
+    if (way == PART_FREE)
+        return 0;
+    uint64_t alone = read_alone_ns(f), far = way == PART_SWEPT ? UINT64_MAX : passed;
+    uint64_t takes = fill_takes_ns(&f->clock, far, bytes, alone);
+    uint64_t waiting = max_u64(f->clock.reads, 1);
+    return waiting * sub_u64(takes, fill_idle_ns(&f->clock, alone, now_ns));
+}
+
+/* A part behind a read is the cheaper way. So sweeping leaves it the small part of the time that
+ * may be spent before anything was earned. */
+static bool may_cost(const Fill *f, enum PartWay way, uint64_t ns)
+{
+    if (way == PART_SWEPT)
+        return ledger_has_earned(&f->ledger, ns);
+    return !GUARD(LEDGER) || ledger_covers(&f->ledger, ns);
+}
+
+/* What the latest part has cost is known by the time that another one is due. */
+static void settle(Fill *f)
+{
+    if (f->part.takes_ns)
+        fill_cost_add(&f->cost, f->part.takes_ns, f->charged_ns);
+    f->charged_ns = 0;
+}
+
+/* A part of @len bytes at most from @from on. False: there may be none. */
+static bool plan(Cache *c, uint64_t from, uint64_t len, enum PartWay way, uint64_t now_ns)
 {
     Fill *f = &c->fill;
-    uint64_t alone = read_alone_ns(f);
-    FillPart part = lay_out(c, from, len, !free);
+    FillPart part = lay_out(c, from, len, way != PART_FREE);
     uint64_t bytes = part.len + part.rest;
-    if (bytes == 0)
+    part.takes_ns = takes_ns(f, way, part.passed, bytes, now_ns);
+    part.expected_ns = fill_cost_ns(&f->cost, part.takes_ns);
+    if (bytes == 0 || !may_cost(f, way, part.expected_ns))
         return false;
-    uint64_t takes = fill_takes_ns(&f->clock, part.passed, bytes, alone);
-    /* All that wait for the drive wait for the part, too. */
-    uint64_t waiting = max_u64(f->clock.reads, 1);
-    uint64_t cost = free ? 0 : waiting * sub_u64(takes, fill_idle_ns(&f->clock, alone, now_ns));
-    if (GUARD(LEDGER) && !ledger_covers(&f->ledger, cost))
-        return false;
-    part.expected_ns = cost;
+    part.asks = way == PART_SWEPT;
     part.due = true;
+    settle(f);
     f->part = part;
-    f->ledger.spent_ns += cost;
+    f->ledger.spent_ns += part.expected_ns;
     fill_begin(&f->clock, now_ns);
     return true;
 }
@@ -198,7 +230,7 @@ static void part_on(Fill *f)
 static bool plan_free(Cache *c, uint64_t from, uint64_t now_ns)
 {
     uint64_t far = c->fill.at || c->fill.near ? from - c->fill.at : UINT64_MAX;
-    return plan(c, from, free_bytes(&c->fill, far, now_ns), true, now_ns);
+    return plan(c, from, free_bytes(&c->fill, far, now_ns), PART_FREE, now_ns);
 }
 
 bool fill_behind(Cache *c, CacheJob *job, Region *r, uint64_t end, uint64_t bytes, uint64_t now_ns)
@@ -216,23 +248,33 @@ bool fill_behind(Cache *c, CacheJob *job, Region *r, uint64_t end, uint64_t byte
     uint64_t limit = min_u64(end + paid_most(f), r->size);
     uint64_t from = min_u64(find_hole(c, r, end, limit), r->size);
     if ((from >= limit && from < r->size) ||
-        (!plan(c, from, paid_most(f), false, now_ns) && !plan_free(c, from, now_ns)))
+        (!plan(c, from, paid_most(f), PART_BEHIND, now_ns) && !plan_free(c, from, now_ns)))
         return false;
     background_wake(c);
     part_begin(c, job, CACHE_ASK, now_ns);
     return true;
 }
 
-bool fill_goes_on(const Cache *c, uint64_t now_ns)
+/* The program's next read waits for no more than the end of the part. */
+static bool may_sweep(const Fill *f, uint64_t now_ns)
 {
-    return c->fill.region && is_due(c) && free_bytes(&c->fill, 0, now_ns) > 0;
+    uint64_t takes = takes_ns(f, PART_SWEPT, 0, paid_most(f), now_ns);
+    return !f->clock.reads && may_cost(f, PART_SWEPT, fill_cost_ns(&f->cost, takes));
 }
 
-/* What goes on by itself costs nothing. */
+bool fill_goes_on(const Cache *c, uint64_t now_ns)
+{
+    const Fill *f = &c->fill;
+    return f->region && is_due(c) && (free_bytes(f, 0, now_ns) > 0 || may_sweep(f, now_ns));
+}
+
 static bool plan_more(Cache *c, uint64_t now_ns)
 {
     uint64_t from;
-    return fill_goes_on(c, now_ns) && go_on(c, &from, now_ns) && plan_free(c, from, now_ns);
+    if (!fill_goes_on(c, now_ns) || !go_on(c, &from, now_ns))
+        return false;
+    return plan_free(c, from, now_ns) ||
+           (may_sweep(&c->fill, now_ns) && plan(c, from, paid_most(&c->fill), PART_SWEPT, now_ns));
 }
 
 bool fill_take(Cache *c, CacheJob *job, uint64_t now_ns)
@@ -244,6 +286,11 @@ bool fill_take(Cache *c, CacheJob *job, uint64_t now_ns)
         fill_forget(c, f->region, now_ns);
     if (!f->part.due && !plan_more(c, now_ns))
         return false;
+    if (f->part.asks) {
+        f->part.asks = false;
+        part_begin(c, job, CACHE_ASK, now_ns);
+        return true;
+    }
     f->part.due = false;
     part_begin(c, job, CACHE_FILL, now_ns);
     job->len = min_u64(job->len, JOB_BYTES);

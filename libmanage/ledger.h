@@ -21,4 +21,10 @@ static inline bool ledger_covers(const Ledger *l, uint64_t ns)
     return l->spent_ns + ns <= l->reads_ns / 100 * l->percent + l->earned_ns;
 }
 
+/* ... of what was earned alone? */
+static inline bool ledger_has_earned(const Ledger *l, uint64_t ns)
+{
+    return l->spent_ns + ns <= l->earned_ns;
+}
+
 #endif

@@ -60,6 +60,7 @@ enum {
     X(FILLS, "read past the cache, and filled")             \
     X(PARTS, "parts of files that were read unasked")       \
     X(PARTS_ON, "parts that go on in the next region")      \
+    X(PARTS_SWEPT, "parts that no read has missed for")     \
     X(RECALLS, "orders of an earlier run that came")        \
     X(BESIDE, "jobs of the background beside another")      \
     X(TOGETHER, "... reads of a file that go together")     \

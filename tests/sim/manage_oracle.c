@@ -478,6 +478,8 @@ static bool part_begins(UserThread *t)
         return false;
     const UserRegion *r = j->file;
     uint64_t from = r->offset + j->offset, to = from + j->len;
+    if (j->kind == CACHE_ASK && j == &t->job.work)
+        manage_cover(u->m, MANAGE_COVER_PARTS_SWEPT);
     bool asked = j->kind == CACHE_FILL && u->asked.file == r->file && u->asked.from == from &&
                  to <= u->asked.to;
     if (asked && to < u->asked.to)
