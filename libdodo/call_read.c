@@ -4,7 +4,8 @@
  * remote copy may be older than the file), blocks that cannot be checked, and those that are not
  * what the host was given (checks.c). Only whole blocks can be checked, so whole blocks are asked
  * for. The caller may want only a part of the first and the last one: these two go to a buffer of
- * their own.
+ * their own. So does a window that is not what its host was given, once more: somebody may have
+ * written into the caller's buffer meanwhile.
  *
  * Of two copies (copies.c) one is asked, and the other one for what that one lacks, or when it is
  * lost. */
@@ -107,6 +108,15 @@ static void read_inactive(Call *call, const char *reason)
         read_end(call, -1, ENOMEM, reason);
 }
 
+/* All of the window goes to a buffer of the call's own. */
+static bool window_apart(CallState *st, size_t len)
+{
+    free(st->read.edges);
+    st->read.edges = malloc(len);
+    st->read.edge_head = len;
+    return st->read.edges != NULL;
+}
+
 /* Widens the window to whole blocks: [*ret_from, the result), in the region. The edges are blocks
  * of which only a part is wanted. False: there is no memory for them. */
 static bool window_widen(Call *call, uint64_t *ret_from, uint64_t *ret_end)
@@ -123,6 +133,8 @@ static bool window_widen(Call *call, uint64_t *ret_from, uint64_t *ret_end)
     *ret_end = block_of(end - 1) * WIRE_BLOCK_SIZE + WIRE_BLOCK_SIZE;
     if (*ret_end > len)
         *ret_end = len;
+    if (st->read.apart)
+        return window_apart(st, *ret_end - *ret_from);
     uint64_t first_end = *ret_from + WIRE_BLOCK_SIZE, last = block_of(end - 1) * WIRE_BLOCK_SIZE;
     if (*ret_from < from)
         st->read.edge_head = (first_end < *ret_end ? first_end : *ret_end) - *ret_from;
@@ -179,6 +191,7 @@ static void window_look(Call *call, uint64_t now_ns)
     share_look(c, call->region, now_ns);
     call->region = mirror_reader(c, call->region, first, last, now_ns);
     st->read.turns = 0;
+    st->read.apart = false;
     window_take(call, now_ns);
 }
 
@@ -220,7 +233,7 @@ static const uint8_t *block_bytes(const CallState *st, uint64_t block)
     uint64_t at = block * WIRE_BLOCK_SIZE, from = st->run.offset,
              end = st->run.offset + st->run.len;
     if (at < from + st->read.edge_head)
-        return st->read.edges;
+        return st->read.edges + (at - from);
     if (at >= end - st->read.edge_tail)
         return st->read.edges + st->read.edge_head;
     return st->user.buf + (at - st->user.offset);
@@ -287,8 +300,14 @@ static bool window_compare(Call *call)
     return bad;
 }
 
-/* The window has come, as far as it is filled. True: that was all, and the call is over. */
-static bool read_saw(Call *call, uint64_t now_ns)
+enum ReadSaw {
+    SAW_ALL,   /* the call is over */
+    SAW_PART,  /* as far as it is filled */
+    SAW_DOUBT, /* it is to come once more, apart */
+};
+
+/* The window has come. */
+static enum ReadSaw read_saw(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
@@ -298,6 +317,12 @@ static bool read_saw(Call *call, uint64_t now_ns)
     uint64_t last = block_of(read_window_start(st) + st->user.window - 1);
     client_lock(c);
     bool bad = c->config.block_sum && window_compare(call);
+    if (bad && !st->read.apart) {
+        st->read.apart = true;
+        window_take(call, now_ns);
+        client_unlock(c);
+        return SAW_DOUBT;
+    }
     bool all = read_transfer_all_filled(&st->u.read);
     wait_for(st, NULL);
     r->counts.hits += st->user.window;
@@ -321,7 +346,7 @@ static bool read_saw(Call *call, uint64_t now_ns)
         client_region_corrupt(c, r->rd, &st->run.address, now_ns);
     if (over)
         read_over(call, (ssize_t)st->user.len, 0, NULL, last_call);
-    return over;
+    return over ? SAW_ALL : SAW_PART;
 }
 
 /* ---- events --------------------------------------------------------------------------------- */
@@ -473,6 +498,21 @@ static void read_on(Call *call, const char *reason, uint64_t now_ns)
         call_read_step(call, now_ns);
 }
 
+/* The window has come, and has been looked at. */
+static void read_came(Call *call, uint64_t now_ns)
+{
+    call->phase = READ_MISSES;
+    enum ReadSaw saw = read_saw(call, now_ns);
+    if (saw == SAW_ALL)
+        return;
+    if (saw == SAW_DOUBT)
+        read_window(call, now_ns);
+    else if (!read_turns(call, now_ns) && misses_begin(call))
+        read_next(call, now_ns);
+    if (call->need != NEED_NOTHING && call->phase == READ_REMOTE)
+        call_read_step(call, now_ns); /* the next window, at most TRANSFER_BYTES_MAX each */
+}
+
 /* The region is lost in each case: no status leaves a copy that is read again. */
 static void read_lost(Call *call, enum Loss loss, uint64_t now_ns)
 {
@@ -523,13 +563,7 @@ static void call_read_step(Call *call, uint64_t now_ns)
         read_waits(call, now_ns);
         break;
     case RUN_DONE:
-        call->phase = READ_MISSES;
-        if (read_saw(call, now_ns))
-            return;
-        if (!read_turns(call, now_ns) && misses_begin(call))
-            read_next(call, now_ns);
-        if (call->need != NEED_NOTHING && call->phase == READ_REMOTE)
-            call_read_step(call, now_ns); /* the next window, at most TRANSFER_BYTES_MAX each */
+        read_came(call, now_ns);
         break;
     case RUN_REFUSED:
     case RUN_TIMED_OUT:

@@ -22,6 +22,7 @@ typedef struct CallRead {
     Addr host;
     uint8_t *edges;                 /* blocks of which only a part is asked for: first, last */
     size_t edge_head, edge_tail;    /* bytes there */
+    bool apart;                     /* all of the window goes there, not only these blocks */
     uint64_t counter, seed;         /* of the region, when the window was asked for */
     unsigned turns;                 /* of this window to the other copy, for what the one lacks */
     uint64_t asked_ns, patience_ns; /* when it was asked for; how long that may be silent */

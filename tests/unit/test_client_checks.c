@@ -188,6 +188,72 @@ CASE(checks__a_flipped_bit_beside_the_bytes_that_are_read)
     assert_int_equal(stats().corrupt, 1);
 }
 
+/* Another thread writes into the buffer of the read, which nobody forbids, as the sums are made. */
+static struct {
+    const uint8_t *buf;
+    size_t len;
+    unsigned times;
+} scribble;
+
+static uint32_t scribbling_sum(const void *bytes, size_t len, uint64_t seed)
+{
+    const uint8_t *at = bytes;
+    if (scribble.times > 0 && at >= scribble.buf && at < scribble.buf + scribble.len) {
+        scribble.times--;
+        ((uint8_t *)(uintptr_t)at)[len / 2] ^= 1;
+    }
+    return blocksum(bytes, len, seed);
+}
+
+static int set_up_scribbled(void **state)
+{
+    (void)state;
+    scribble.times = 0;
+    set_up_with(FILE_BYTES, scribbling_sum);
+    return 0;
+}
+
+/* Reads [@offset, @offset + @len) of a region that is in remote memory, and whose buffer somebody
+ * writes into @times times. */
+static void read_scribbled(int rd, off_t offset, size_t len, unsigned times)
+{
+    static uint8_t buf[LEN];
+    memset(buf, 0x11, sizeof buf);
+    scribble.buf = buf;
+    scribble.len = sizeof buf;
+    scribble.times = times;
+    assert_int_equal(read_at(rd, offset, buf, len), len);
+    assert_memory_equal(buf, original + offset, len);
+    assert_int_equal(scribble.times, 0);
+}
+
+/* The host is not to blame: what it returns is looked at where nobody else writes. */
+TEST_WITH(checks__of_a_buffer_that_somebody_writes_to, set_up_scribbled, tear_down)
+{
+    int rd = open_filled(0);
+    uint64_t misses = info(rd).misses;
+    read_scribbled(rd, 0, LEN, 3);
+    read_scribbled(rd, 10 * BLOCK, BLOCK, 1);
+    read_scribbled(rd, 10 * BLOCK + 3, 3 * BLOCK, 1); /* parts of the first and last block */
+    assert_int_equal(stats().corrupt, 0);
+    assert_true(info(rd).active);
+    assert_int_equal(info(rd).misses, misses);
+    assert_reads_remote(rd, 0, LEN);
+    assert_int_equal(close_rd(rd), 0);
+}
+
+/* ... and is all the same where it is to blame. */
+TEST_WITH(checks__of_a_buffer_that_somebody_writes_to_and_a_host_that_lies, set_up_scribbled,
+          tear_down)
+{
+    int rd = open_filled(DODO_FALLBACK);
+    file_restore();
+    w.pool[20 * BLOCK + 77] ^= 4;
+    read_scribbled(rd, 18 * BLOCK, 4 * BLOCK, 1);
+    assert_int_equal(stats().corrupt, 1);
+    assert_false(info(rd).active);
+}
+
 CASE(checks__new_regions_avoid_the_host)
 {
     int rd = open_filled(0);
