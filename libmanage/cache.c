@@ -213,10 +213,10 @@ static int state_locked(Cache *c, int rd, uint64_t offset)
         return -EINVAL;
     uint64_t index = offset / c->cfg.piece_bytes;
     Piece *p = piece_find(r, index);
-    uint64_t *held = remote_map(r, index);
     bool local = p && p->valid;
     /* What is dirty here is not there. */
-    bool remote = r->remote.state == REMOTE_OPEN && held && (*held & (local ? p->valid : ~0ull));
+    bool remote =
+        r->remote.state == REMOTE_OPEN && remote_held(c, r, index) & (local ? p->valid : ~0ull);
     return local ? (remote ? CACHE_BOTH : CACHE_LOCAL) : remote ? CACHE_REMOTE : CACHE_DISK;
 }
 
@@ -275,8 +275,8 @@ static bool piece_check(const Cache *c, const Region *r, const Piece *p, uint64_
            !(p->dirty & ~p->valid) && !(p->from_remote & ~p->valid) && !(p->unasked & ~p->valid) &&
            !((p->dirty | p->unsynced | p->syncing) & p->from_remote) && !(p->ahead && p->known) &&
            !(p->passed && (!p->job || p->passed & p->valid)) &&
-           !(p->dirty && p->dirty & *remote_map(r, index)) &&
-           list_empty(&p->links.dirty) == !p->dirty && list_empty(&p->links.ahead) == !p->ahead &&
+           !(p->dirty & remote_held(c, r, index)) && list_empty(&p->links.dirty) == !p->dirty &&
+           list_empty(&p->links.ahead) == !p->ahead &&
            ((p->entry.flags & MANAGE_ENTRY_BUSY) != 0) ==
                (piece_busy(p) || p->direct || p->stuck || p->wanted_by ||
                 !list_empty(&p->links.claimed)) &&
@@ -322,6 +322,7 @@ bool cache_check(Cache *c)
         Region *r = CONTAINER_OF(n, Region, link);
         s.wanted += r->remote.wanted;
         s.closing += r->remote.state == REMOTE_CLOSING;
+        good = good && remote_map_check(c, r);
         for (uint64_t i = 0; i < r->leaf_count * LEAF_PIECES; i++) {
             if (!r->leaves[i / LEAF_PIECES]) {
                 i += LEAF_PIECES - 1;
@@ -330,7 +331,6 @@ bool cache_check(Cache *c)
             Piece *p = piece_find(r, i);
             bool present = r->leaves[i / LEAF_PIECES]->present[i % LEAF_PIECES / 64] >> i % 64 & 1;
             good = good && present == (p != NULL) && (!p || piece_check(c, r, p, i, &s));
-            good = good && (r->remote.state == REMOTE_OPEN || !*remote_map(r, i));
         }
     }
     good = good && s.used == c->local.used_bytes &&

@@ -293,12 +293,11 @@ static bool tail_forget(Cache *c, Region *r, Piece *p, uint64_t block)
 {
     uint64_t index = r->size / c->cfg.piece_bytes;
     bool held = remote_held(c, r, index) & block;
-    uint64_t *map = held ? remote_map_make(c, r, index) : NULL;
     bool written = p && (p->dirty | p->unsynced | p->syncing) & block;
-    if ((GUARD(GROWS_DIRTY) && written) || (held && !map))
+    if ((GUARD(GROWS_DIRTY) && written) || (held && !remote_map_make(c, r, index)))
         return false;
-    if (map)
-        *map &= ~block;
+    if (held)
+        remote_map_remove(c, r, index, block);
     if (p && GUARD(GROWS)) {
         p->valid &= ~block;
         p->from_remote &= p->valid;

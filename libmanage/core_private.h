@@ -26,12 +26,13 @@ enum {
                                                        many in all */
 };
 enum { DROPS_ENOUGH = 64 }; /* in a row: victims need neither be written nor copied */
-enum { LEAF_PIECES = 256, STREAMS = 16, LANES = 64, LANE_RECORDS = 256, LANE_ALIGN = 128 };
+enum { LEAF_PIECES = 64, STREAMS = 16, LANES = 64, LANE_RECORDS = 256, LANE_ALIGN = 128 };
 
 /* What a lane's claim says: descriptor, count, first piece. */
 enum { CLAIM_PIECES = 64, CLAIM_COUNT_SHIFT = 32, CLAIM_RD_SHIFT = 40 };
 
-/* A part of a region's directory, made when the first of its pieces comes. */
+/* A part of a region's directory, made when the first of its pieces comes, and freed with the last
+ * one. Where they lie far apart, each has its own. */
 typedef struct Leaf {
     /* For hits: a map of the pieces that there are, which blocks of each they may copy, and its
      * data. */
@@ -41,8 +42,6 @@ typedef struct Leaf {
     /* The generation in which the policy last heard of a hit on the piece. */
     _Atomic uint8_t heard[LEAF_PIECES];
     struct Piece *pieces[LEAF_PIECES];
-    uint64_t remote[LEAF_PIECES];  /* map of blocks that remote memory is believed to hold */
-    uint64_t brought[LEAF_PIECES]; /* ... unasked, and that no read has asked for yet */
 } Leaf;
 
 /* What a hit has read: of local memory, or of the file, with how long that took. Of the file only
@@ -117,11 +116,13 @@ enum RemoteState { REMOTE_NONE, REMOTE_OPENING, REMOTE_OPEN, REMOTE_CLOSING, REM
 typedef struct RegionRemote {
     uint8_t state; /* enum RemoteState */
     bool wanted;
-    bool used;             /* since it is open */
-    bool held;             /* it has data of an earlier run, */
-    uint64_t *held_blocks; /* ... of these blocks, a bit each; NULL: maybe of all */
-    unsigned file_writes;  /* jobs that write the file alone */
-    bool raced;            /* ... beside an OPEN_REMOTE */
+    bool used;               /* since it is open */
+    bool held;               /* it has data of an earlier run, */
+    uint64_t *held_blocks;   /* ... of these blocks, a bit each; NULL: maybe of all */
+    struct RemoteMap **maps; /* what it holds of the pieces of each leaf; NULL: as `held` says */
+    ListNode all_maps;
+    unsigned file_writes; /* jobs that write the file alone */
+    bool raced;           /* ... beside an OPEN_REMOTE */
     unsigned jobs;
     int rd;
     uint64_t not_before_ns;
@@ -391,17 +392,34 @@ void piece_want(Piece *p, CacheCall *call);
 void piece_unwant(Cache *c, Piece *p, const CacheCall *call); /* wakes who waited behind it */
 /* Blocks of piece @index that [from, to) of the region touches. */
 uint64_t piece_mask(const Cache *c, uint64_t index, uint64_t from, uint64_t to);
-/* Remote memory's map for the piece; NULL: none. */
-uint64_t *remote_map(const Region *r, uint64_t index);
-uint64_t *remote_map_make(const Cache *c, Region *r, uint64_t index); /* NULL: no memory for it */
-/* What remote memory may have of the piece from an earlier run, as a map. */
-uint64_t held_before(const Cache *c, const Region *r, uint64_t index);
-/* Does remote memory hold the block at @offset? Of a piece that was never looked at it holds what
- * it has from an earlier run. */
-uint64_t remote_held(const Cache *c, const Region *r, uint64_t index); /* as a map */
+/* All blocks of a whole piece. */
+static inline uint64_t piece_all(const Cache *c)
+{
+    return UINT64_MAX >> (64 - c->cfg.piece_bytes / CACHE_BLOCK);
+}
+
+/* What remote memory is believed to hold of the piece (remote_map.c). Of one of which nothing was
+ * noted it holds what it has from an earlier run. */
+uint64_t remote_held(const Cache *c, const Region *r, uint64_t index);
+/* ... and of the block at @offset? */
 bool remote_holds_at(const Cache *c, const Region *r, uint64_t offset);
-/* The map of what was brought of the piece unasked; NULL: none. */
-uint64_t *brought_map(const Region *r, uint64_t index);
+/* From now on something can be noted of the piece. False: no memory for it. Where there is
+ * something from an earlier run, each piece that is here has this. */
+bool remote_map_make(const Cache *c, Region *r, uint64_t index);
+void remote_map_add(const Cache *c, Region *r, uint64_t index,
+                    uint64_t blocks); /* as far as it can be */
+void remote_map_remove(const Cache *c, Region *r, uint64_t index, uint64_t blocks);
+/* A part has brought these blocks, which were not held before, unasked; a read asks for these: of
+ * which is it the first one? */
+void brought_add(const Cache *c, Region *r, uint64_t index, uint64_t blocks);
+uint64_t brought_take(const Cache *c, Region *r, uint64_t index, uint64_t blocks);
+/* The piece is gone: frees what says nothing. */
+void remote_map_release(const Cache *c, Region *r, uint64_t index);
+/* Nothing is held. */
+void remote_map_forget(Region *r);
+/* It holds what it has from an earlier run, but for what is dirty here. False: no memory for it. */
+bool remote_map_restore(const Cache *c, Region *r);
+bool remote_map_check(const Cache *c, const Region *r);
 
 /* The next piece that is not being written, from @*at on, an index; NULL: none, or the region has
  * no remote memory. */
@@ -499,8 +517,6 @@ void remote_read_note(Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t
 void clone_cost_add(Cache *c, Region *r, uint64_t bytes, uint64_t ns, uint64_t now_ns);
 /* It holds these blocks now; whole ones, or the region's end. */
 void remote_holds(Cache *c, Region *r, uint64_t from, uint64_t to);
-/* It holds nothing. */
-void remote_maps_clear(Region *r);
 /* The job that opens it is over. */
 void remote_opened(Cache *c, Region *r, const CacheResult *result, uint64_t now_ns);
 /* Nobody may read it any more; it is closed when its last job is over. */

@@ -164,22 +164,19 @@ bool fill_ran_beside(const Cache *c, const CacheJob *job, uint64_t now_ns)
 }
 
 /* The bytes of [from, to) that parts have brought. They count once. */
-static uint64_t brought_take(const Cache *c, const Region *r, uint64_t from, uint64_t to)
+static uint64_t brought_bytes(const Cache *c, Region *r, uint64_t from, uint64_t to)
 {
     uint64_t blocks = 0;
     for (uint64_t i = from / c->cfg.piece_bytes; piece_start(c, i) < to; i++) {
-        uint64_t *brought = brought_map(r, i);
-        uint64_t mask = brought ? *brought & piece_mask(c, i, from, to) : 0;
-        blocks += (uint64_t)__builtin_popcountll(mask);
-        if (mask)
-            *brought &= ~mask;
+        uint64_t taken = brought_take(c, r, i, piece_mask(c, i, from, to));
+        blocks += (uint64_t)__builtin_popcountll(taken);
     }
     return min_u64(blocks * CACHE_BLOCK, to - from);
 }
 
 static void earn(Cache *c, const CacheJob *job, uint64_t ns)
 {
-    uint64_t bytes = brought_take(c, job->region, job->offset, job->offset + job->len);
+    uint64_t bytes = brought_bytes(c, job->region, job->offset, job->offset + job->len);
     uint64_t saved = sub_u64(cost_of(&job->region->ways->cost[COST_FILE], job->len), ns);
     c->fill.ledger.earned_ns += whole((double)saved * (double)bytes / (double)job->len);
 }
@@ -223,9 +220,7 @@ void fill_asked(Cache *c, const CacheResult *result)
 static void brought(Cache *c, Region *r, uint64_t from, uint64_t to)
 {
     for (uint64_t i = from / c->cfg.piece_bytes; piece_start(c, i) < to; i++) {
-        const uint64_t *held = remote_map_make(c, r, i);
-        if (held)
-            *brought_map(r, i) |= piece_mask(c, i, from, to) & ~*held;
+        brought_add(c, r, i, piece_mask(c, i, from, to));
     }
     c->stats.extent_bytes += to - from;
     remote_holds(c, r, from, to);

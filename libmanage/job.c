@@ -35,7 +35,7 @@ void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns)
         r->remote.raced = true;
     }
     if (kind == CACHE_CLOSE_REMOTE)
-        remote_maps_clear(r);
+        remote_map_forget(r);
     if (kind == CACHE_OPEN_REMOTE)
         r->remote.raced = r->remote.file_writes > 0;
 }
@@ -287,8 +287,9 @@ int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
 
 /* The bytes between dirty blocks are written with them, one write instead of several, if they came
  * from the file or the program. Bytes that a host returned may differ from what it was given. */
-static uint64_t blocks_dirty(const Piece *p)
+static uint64_t blocks_dirty(const Cache *c, const Piece *p)
 {
+    (void)c;
     if (!p->dirty)
         return 0;
     uint64_t own = p->valid & ~(GUARD(FILE_BETWEEN) ? p->from_remote : 0);
@@ -298,9 +299,9 @@ static uint64_t blocks_dirty(const Piece *p)
     return all & ~own ? p->dirty : all;
 }
 
-static uint64_t blocks_unheld(const Piece *p)
+static uint64_t blocks_unheld(const Cache *c, const Piece *p)
 {
-    return p->valid & ~p->dirty & ~*remote_map(p->region, p->index);
+    return p->valid & ~p->dirty & ~remote_held(c, p->region, p->index);
 }
 
 /* Was the one used so soon after the other that they are likely to leave together? */
@@ -311,12 +312,12 @@ static bool used_alike(const Piece *p, const Piece *q)
 }
 
 /* The first run of @blocks of @p, and on into the pieces after it. */
-static bool run_out(Cache *c, Piece *p, uint64_t (*blocks)(const Piece *), uint64_t pieces_max,
-                    bool alike, uint64_t *ret_from, uint64_t *ret_to)
+static bool run_out(Cache *c, Piece *p, uint64_t (*blocks)(const Cache *, const Piece *),
+                    uint64_t pieces_max, bool alike, uint64_t *ret_from, uint64_t *ret_to)
 {
     const Piece *first = p;
     Region *r = p->region;
-    uint64_t map = blocks(p), at = piece_start(c, p->index);
+    uint64_t map = blocks(c, p), at = piece_start(c, p->index);
     if (!map)
         return false;
     unsigned b = (unsigned)__builtin_ctzll(map);
@@ -331,7 +332,7 @@ static bool run_out(Cache *c, Piece *p, uint64_t (*blocks)(const Piece *), uint6
         if (!p || piece_no_clone(p) || (alike && !used_alike(first, p)))
             break;
         at = piece_start(c, p->index);
-        map = blocks(p);
+        map = blocks(c, p);
         b = 0;
     }
     *ret_to = min_u64(*ret_to, r->size);

@@ -5,42 +5,22 @@
 
 #include "libmanage/core_private.h"
 
-static Leaf *leaf_make(const Cache *c, Region *r, uint64_t index)
+static Leaf *leaf_make(Region *r, uint64_t index)
 {
     Leaf *leaf = leaf_of(r, index);
-    if (leaf)
-        return leaf;
-    leaf = calloc(1, sizeof *leaf);
-    uint64_t first = index / LEAF_PIECES * LEAF_PIECES;
-    for (unsigned k = 0;
-         leaf && r->remote.held && k < LEAF_PIECES && piece_start(c, first + k) < r->len; k++)
-        leaf->remote[k] = held_before(c, r, first + k);
-    r->leaves[index / LEAF_PIECES] = leaf;
+    if (!leaf)
+        r->leaves[index / LEAF_PIECES] = leaf = calloc(1, sizeof *leaf);
     return leaf;
 }
 
-static bool leaf_is_empty(const Leaf *leaf)
-{
-    uint64_t any = 0;
-    for (unsigned i = 0; i < LEAF_PIECES / 64; i++)
-        any |= leaf->present[i];
-    for (unsigned i = 0; i < LEAF_PIECES && !any; i++)
-        any |= leaf->remote[i] | leaf->brought[i];
-    return !any;
-}
-
-/* What an earlier run has left and a write has made stale, only the leaf knows. */
 void leaf_release(Cache *c, Region *r, uint64_t index)
 {
     const Leaf *leaf = leaf_of(r, index);
-    if (leaf && !r->remote.held && leaf_is_empty(leaf))
+    uint64_t any = 0;
+    for (unsigned i = 0; leaf && i < LEAF_PIECES / 64; i++)
+        any |= leaf->present[i];
+    if (leaf && !any)
         free(leaf_take(c, r, index));
-}
-
-uint64_t *remote_map_make(const Cache *c, Region *r, uint64_t index)
-{
-    Leaf *leaf = leaf_make(c, r, index);
-    return leaf ? &leaf->remote[index % LEAF_PIECES] : NULL;
 }
 
 Piece *piece_next(const Region *r, uint64_t *at)
@@ -107,7 +87,7 @@ static Piece *piece_beside(const Cache *c, const uint8_t *data)
 Piece *piece_new(Cache *c, Region *r, uint64_t index)
 {
     uint32_t len = piece_len(c, r, index);
-    Leaf *leaf = leaf_make(c, r, index);
+    Leaf *leaf = r->remote.held && !remote_map_make(c, r, index) ? NULL : leaf_make(r, index);
     uint8_t *data = leaf ? buffer_take(c, len) : NULL;
     Piece *p = data ? piece_beside(c, data) : NULL;
     if (!p) {
@@ -232,6 +212,7 @@ void piece_drop(Cache *c, Piece *p)
         free(p);
     buffer_give(c, data);
     leaf_release(c, r, index);
+    remote_map_release(c, r, index);
 }
 
 bool piece_busy(const Piece *p)
@@ -286,9 +267,8 @@ void piece_dirty(Cache *c, Piece *p, uint64_t blocks)
         c->local.dirty_bytes += p->len;
     }
     p->dirty |= blocks;
-    uint64_t *held = remote_map(p->region, p->index);
     if (GUARD(DIRTY_HELD))
-        *held &= ~blocks;
+        remote_map_remove(c, p->region, p->index, blocks);
     piece_flags(p);
 }
 

@@ -22,13 +22,14 @@ static enum Plan plan_for(const Cache *c, const Piece *p, uint64_t now_ns)
     if (!p->valid || r->closing || !copy_pays(c, p, now_ns))
         return PLAN_DROP;
     if (r->remote.state == REMOTE_OPEN)
-        return p->valid & ~*remote_map(r, p->index) ? PLAN_CLONE : PLAN_DROP;
+        return p->valid & ~remote_held(c, r, p->index) ? PLAN_CLONE : PLAN_DROP;
     return remote_may_open(c, r, now_ns) ? PLAN_OPEN : PLAN_DROP;
 }
 
 bool clone_is_due(const Cache *c, const Piece *p, uint64_t now_ns)
 {
-    return !p->dirty && (p->valid & ~*remote_map(p->region, p->index)) && copy_pays(c, p, now_ns);
+    return !p->dirty && (p->valid & ~remote_held(c, p->region, p->index)) &&
+           copy_pays(c, p, now_ns);
 }
 
 static enum Plan plan_of(Cache *c, const Piece *p, uint64_t now_ns)

@@ -35,14 +35,18 @@ static Region *region_new(Cache *c, uint64_t len)
         return NULL;
     uint64_t pieces = (len - 1) / c->cfg.piece_bytes + 1;
     r->leaf_count = (pieces - 1) / LEAF_PIECES + 1;
-    r->leaves = r->leaf_count <= SIZE_MAX / sizeof *r->leaves
-                    ? calloc((size_t)r->leaf_count, sizeof *r->leaves)
-                    : NULL;
-    if (!r->leaves) {
+    if (r->leaf_count <= SIZE_MAX / sizeof *r->leaves) {
+        r->leaves = calloc((size_t)r->leaf_count, sizeof *r->leaves);
+        r->remote.maps = calloc((size_t)r->leaf_count, sizeof *r->remote.maps);
+    }
+    if (!r->leaves || !r->remote.maps) {
+        free(r->leaves);
+        free(r->remote.maps);
         free(r);
         return NULL;
     }
     r->len = len;
+    list_init(&r->remote.all_maps);
     list_init(&r->writeback.dirty);
     list_init(&r->writeback.unsynced);
     return r;
@@ -98,6 +102,8 @@ void region_free(Cache *c, Region *r)
     ways_put(r->ways);
     trace_put(c, r);
     free(r->remote.held_blocks);
+    remote_map_forget(r);
+    free(r->remote.maps);
     free(r->leaves);
     list_remove(&r->link);
     place_remove(c, r);

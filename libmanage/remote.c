@@ -139,27 +139,6 @@ bool remote_unproven(const Cache *c, const Region *r, uint64_t bytes, uint64_t n
 
 /* ---- what it holds -------------------------------------------------------------------------- */
 
-void remote_maps_clear(Region *r)
-{
-    for (uint64_t i = 0; i < r->leaf_count; i++) {
-        Leaf *leaf = r->leaves[i];
-        for (unsigned k = 0; leaf && k < LEAF_PIECES; k++)
-            leaf->remote[k] = leaf->brought[k] = 0;
-    }
-}
-
-/* It holds what it has from an earlier run, but for what is dirty here. */
-static void remote_maps_restore(const Cache *c, Region *r)
-{
-    uint64_t pieces = (r->len - 1) / c->cfg.piece_bytes + 1;
-    for (uint64_t i = 0; i < pieces; i++) {
-        Leaf *leaf = r->leaves[i / LEAF_PIECES];
-        const Piece *p = piece_find(r, i);
-        if (leaf)
-            leaf->remote[i % LEAF_PIECES] = held_before(c, r, i) & ~(p ? p->dirty : 0);
-    }
-}
-
 void remote_holds(Cache *c, Region *r, uint64_t from, uint64_t to)
 {
     if (r->remote.state != REMOTE_OPEN)
@@ -168,10 +147,8 @@ void remote_holds(Cache *c, Region *r, uint64_t from, uint64_t to)
     if (to < r->size)
         to = to / CACHE_BLOCK * CACHE_BLOCK;
     for (uint64_t i = from / c->cfg.piece_bytes; from < to; i++) {
-        uint64_t *held = remote_map_make(c, r, i);
-        Piece *p = piece_find(r, i);
-        if (held)
-            *held |= piece_mask(c, i, from, to) & ~(p ? p->dirty : 0);
+        const Piece *p = piece_find(r, i);
+        remote_map_add(c, r, i, piece_mask(c, i, from, to) & ~(p ? p->dirty : 0));
         from = piece_start(c, i + 1);
     }
 }
@@ -223,9 +200,7 @@ void remote_lost(Cache *c, Region *r, uint64_t now_ns)
     r->remote.not_before_ns = time_add(now_ns, c->cfg.refraction_ns);
     if (GUARD(LOST)) {
         held_end(r);
-        remote_maps_clear(r);
-        for (uint64_t i = 0; i < r->leaf_count; i++)
-            leaf_release(c, r, i * LEAF_PIECES);
+        remote_map_forget(r);
     }
     background_wake(c);
 }
@@ -250,6 +225,7 @@ void remote_opened(Cache *c, Region *r, const CacheResult *result, uint64_t now_
         r->remote.not_before_ns = 0;
     } else if (result->held) {
         held_begin(r, result);
-        remote_maps_restore(c, r);
+        if (!remote_map_restore(c, r))
+            remote_lost(c, r, now_ns);
     }
 }

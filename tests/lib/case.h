@@ -30,6 +30,7 @@
 /* Defined where heap_count.c is linked: then a case that leaves a block of the heap behind fails.
  */
 __attribute__((weak)) long case_heap_blocks(void);
+__attribute__((weak)) long case_heap_bytes(void);
 /* Defined where lock_check.c is linked: nor may it leave a mutex locked. */
 __attribute__((weak)) unsigned case_locks_held(void);
 

@@ -204,11 +204,20 @@ static void begin(void)
     begin_with(NULL);
 }
 
-/* The part of the directory says more than of the pieces: it stays when they leave. */
+/* Whether the part of the directory seems to have one more piece: it stays then when they leave. */
+static void keep_leaf(bool keep)
+{
+    const Region *r = region_find(w.cache, w.rd);
+    Leaf *leaf = r ? leaf_of(r, 0) : NULL;
+    const uint64_t last = 1ull << 63;
+    if (leaf)
+        leaf->present[0] = (leaf->present[0] & ~last) | (keep ? last : 0);
+}
+
 static void begin_kept(const BufferPages *from)
 {
     begin_with(from);
-    *brought_map(region_find(w.cache, w.rd), LEAF_PIECES - 1) = 1;
+    keep_leaf(true);
 }
 
 static void begin_heap(void)
@@ -223,6 +232,7 @@ static void begin_pages(void)
 
 static void end(void)
 {
+    keep_leaf(false);
     if (!cache_check(w.cache))
         interleave_fail("the cache's lists, counts and flags disagree");
     if (!w.closed[0] || !w.closed[1])

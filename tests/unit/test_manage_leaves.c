@@ -68,13 +68,30 @@ TEST(leaves__are_freed_with_their_last_piece)
     c = cache_free(c);
 }
 
-/* What remote memory holds they have to say. */
-TEST(leaves__stay_for_what_is_remote)
+/* Each of these pieces has a leaf of its own. */
+TEST(leaves__take_little_of_what_the_pieces_take)
+{
+    open_large(false);
+    for (uint64_t i = 0; i < PIECES; i++)
+        read_at(i * PIECE); /* whatever is made once, they have made */
+    long before = case_heap_bytes();
+    for (uint64_t i = 1; i <= PIECES; i++)
+        read_at(i * FAR);
+    assert_in_range(case_heap_bytes() - before, PIECES * PIECE / 16, PIECES * PIECE / 4);
+    c = cache_free(c);
+}
+
+/* What remote memory holds there is to say; the pieces are gone. */
+TEST(maps__stay_for_what_is_remote_and_take_little)
 {
     open_large(true);
     unsigned remote = 0;
+    for (uint64_t i = 0; i < PIECES; i++)
+        read_at((LEAVES - 1 - i) * FAR);
+    long before = case_heap_bytes();
     for (uint64_t i = 0; i < LEAVES / 10; i++)
         read_at(i * FAR);
+    assert_in_range(case_heap_bytes() - before, LEAVES / 10 * 32, LEAVES / 10 * 100);
     for (uint64_t i = 0; i < LEAVES / 10; i++)
         remote += cache_state(c, rd, (off_t)(i * FAR)) != CACHE_DISK;
     assert_true(remote > LEAVES / 10 - 3);
