@@ -294,6 +294,46 @@ TEST_HELPER(requests__of_the_silent_with_few_descriptors)
         assert_int_equal(close(fds[i]), 0);
 }
 
+/* How often the helper has fallen asleep. */
+static unsigned long helper_sleeps(void)
+{
+    static const char key[] = "\nvoluntary_ctxt_switches:";
+    char path[64], text[4096] = "";
+    (void)snprintf(path, sizeof path, "/proc/%d/status", helper);
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    assert_true(fread(text, 1, sizeof text - 1, f) > 0);
+    assert_int_equal(fclose(f), 0);
+    const char *at = strstr(text, key);
+    assert_non_null(at);
+    return strtoul(at + sizeof key - 1, NULL, 10);
+}
+
+/* Without a descriptor for who connects it sleeps and tries again; he is served when there is one.
+ */
+TEST_HELPER(requests__while_no_descriptor_is_free)
+{
+    enum { ENOUGH_SLEEPS = 5 };
+    struct rlimit before, none;
+    struct pollfd clock = {.fd = -1};
+    uint8_t bytes[GRANT_MESSAGE];
+    assert_int_equal(prlimit(helper, RLIMIT_NOFILE, NULL, &before), 0);
+    none = (struct rlimit){3, before.rlim_max};
+    assert_int_equal(prlimit(helper, RLIMIT_NOFILE, &none, NULL), 0);
+    int fd = helper_connect();
+    const unsigned long begun = helper_sleeps();
+    for (int ms = 0; helper_sleeps() < begun + ENOUGH_SLEEPS; ms++) {
+        if (ms == ENOUGH_MS)
+            fail_msg("it does not sleep: %lu", helper_sleeps() - begun);
+        (void)poll(&clock, 1, 1);
+    }
+    assert_int_equal(prlimit(helper, RLIMIT_NOFILE, &before, NULL), 0);
+    grant_request_encode(&(GrantRequest){.port = 7, .interface = "ua"}, bytes);
+    assert_int_equal(send(fd, bytes, sizeof bytes, 0), sizeof bytes);
+    assert_int_equal(reply_error(fd), 0);
+    assert_int_equal(close(fd), 0);
+}
+
 /* Who does not read the reply loses the socket, and the port is free again. */
 TEST_HELPER(requests__whose_reply_nobody_takes)
 {

@@ -22,6 +22,7 @@
 #endif
 
 enum { AT_STOP, AT_LISTENER, AT_CLIENTS };
+enum { REST_MS = 100 }; /* as a daemon's metrics rest, until a descriptor may be free */
 
 /* ---- who asks -------------------------------------------------------------------------------- */
 
@@ -236,10 +237,12 @@ static void client_end(Server *s, unsigned i)
     memmove(clients + i, clients + i + 1, (s->clients - i) * sizeof *clients);
 }
 
-/* Takes a new connection; where there is no room, the one goes that has been silent longest. */
+/* Takes a new connection; where there is no room, the one goes that has been silent longest. Who
+ * cannot be taken, as there is no descriptor for him, still waits: the listener rests. */
 static int client_begin(Server *s)
 {
     int fd = accept4(s->poll[AT_LISTENER].fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    s->poll[AT_LISTENER].events = fd < 0 ? 0 : POLLIN;
     if (fd < 0)
         return errno == EBADF || errno == EINVAL || errno == ENOTSOCK ? -errno : 0;
     if (s->clients == SERVER_CLIENTS_MAX)
@@ -254,10 +257,12 @@ int server_run(Server *s, int listener, int stop)
     s->poll[AT_STOP] = (struct pollfd){.fd = stop, .events = POLLIN};
     s->poll[AT_LISTENER] = (struct pollfd){.fd = listener, .events = POLLIN};
     while (res == 0) {
-        if (poll(s->poll, AT_CLIENTS + s->clients, -1) < 0) {
+        const bool rests = !s->poll[AT_LISTENER].events;
+        if (poll(s->poll, AT_CLIENTS + s->clients, rests ? REST_MS : -1) < 0) {
             res = errno == EINTR ? 0 : -errno;
             continue;
         }
+        s->poll[AT_LISTENER].events = POLLIN;
         if (s->poll[AT_STOP].revents)
             break;
         for (unsigned i = s->clients; i-- > 0;)
