@@ -394,6 +394,12 @@ TEST_HELPER(start__says_what_to_fix)
     assert_int_equal(refuses((const char *[]){"--interface", NULL},
                              "dodo-socket: --interface needs a value; see"),
                      2);
+    assert_int_equal(refuses((const char *[]){"--interface=ua", "--socket=", NULL},
+                             "dodo-socket: --socket needs a value; see"),
+                     2);
+    assert_int_equal(refuses((const char *[]){"--interface=ua", "--state=", NULL},
+                             "dodo-socket: --state needs a value; see"),
+                     2);
     assert_int_equal(refuses((const char *[]){"--help", NULL}, "--state=FILE"), 0);
     assert_int_equal(refuses((const char *[]){"--version", NULL}, "dodo-socket "), 0);
     assert_int_equal(
@@ -405,6 +411,33 @@ TEST_HELPER(start__says_what_to_fix)
     int s = bind_port(7);
     assert_true(s >= 0);
     assert_int_equal(u_close(s), 0);
+}
+
+/* It would wait for the writer of a FIFO, and put a file in the place of a device. */
+TEST_HELPER(start__keeps_its_state_in_a_file_only)
+{
+    char path[256], fifo[256];
+    tmpdir_path(&dir, "other", path);
+    assert_int_equal(mkfifo(tmpdir_path(&dir, "fifo", fifo), 0600), 0);
+    const char *const wrong[] = {fifo, dir.path, "/dev/null"};
+    for (unsigned i = 0; i < 3; i++) {
+        const char *const options[] = {"--interface", "ua",     "--socket", path,
+                                       "--state",     wrong[i], NULL};
+        assert_int_equal(refuses(options, "; give --state a file\n"), 1);
+        assert_int_equal(access(path, F_OK), -1);
+    }
+    assert_int_equal(unlink(fifo), 0);
+}
+
+/* What stands where the new state is written first keeps nobody waiting. */
+TEST_HELPER(give__with_a_fifo_for_the_next_state)
+{
+    char fifo[256];
+    assert_int_equal(mkfifo(tmpdir_path(&dir, "state.new", fifo), 0600), 0);
+    int s = bind_port(7);
+    assert_true(s >= 0);
+    assert_int_equal(u_close(s), 0);
+    assert_int_equal(unlink(fifo), 0);
 }
 
 TEST_HELPER(start__wants_enough_descriptors)

@@ -112,6 +112,12 @@ static bool take_option(int c, Options *o)
     return true;
 }
 
+/* Of those that take no empty value. */
+static bool is_empty(const char *value)
+{
+    return value && !*value;
+}
+
 static int parse_options(int argc, char **argv, Options *o)
 {
     static const struct option options[] = {
@@ -137,6 +143,8 @@ static int parse_options(int argc, char **argv, Options *o)
         return refuse(argv[optind], "is no option, and nothing else is taken");
     if (!o->interface || !interface_name_good(o->interface))
         return fail(EXIT_USAGE, "give --interface NAME, of at most 15 letters", 0);
+    if (is_empty(o->socket) || is_empty(o->state))
+        return refuse(is_empty(o->socket) ? "--socket" : "--state", "needs a value");
     return 0;
 }
 
@@ -156,6 +164,15 @@ static int check_descriptors(void)
                    "it may have only %ju files open, and needs %d: raise ulimit -n (LimitNOFILE=)",
                    (uintmax_t)limit.rlim_cur, DESCRIPTORS);
     return fail(EXIT_START, what, 0);
+}
+
+/* A new file takes its place: that is not for a device, and a FIFO keeps nothing. */
+static int check_state(const char *path)
+{
+    struct stat st;
+    if (!path || lstat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
+        return 0;
+    return cannot(path, S_ISDIR(st.st_mode) ? EISDIR : EINVAL, "give --state a file");
 }
 
 /* The group's number. If there is no such group, (gid_t)-1: no user has that one. */
@@ -275,6 +292,9 @@ static int run(const Options *o)
     int res = raw_interface(o->interface, &interface, mac);
     if (res < 0)
         return cannot(o->interface, -res, "give an interface of Ethernet: see ip link");
+    res = check_state(o->state);
+    if (res != 0)
+        return res;
     CLEANUP_CLOSE int listener = passed_listener();
     bool own = listener < 0;
     if (own && !o->socket)

@@ -53,11 +53,11 @@ bool server_may_ask(const Server *s, int fd, uid_t *ret_uid, pid_t *ret_pid)
 
 /* ---- which sockets there are ----------------------------------------------------------------- */
 
-/* All of a file, with a 0. 0, -errno; -EFBIG. */
+/* All of a file, with a 0. 0, -errno; -EFBIG. It waits for nobody: the file may be a FIFO. */
 static int read_all(const char *path, char *text, size_t cap)
 {
     size_t len = 0;
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return -errno;
     for (;;) {
@@ -94,7 +94,8 @@ static int replace_file(const char *path, const char *text, size_t len)
     char next[4096];
     if ((size_t)snprintf(next, sizeof next, "%s.new", path) >= sizeof next)
         return -ENAMETOOLONG;
-    CLEANUP_CLOSE int fd = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    CLEANUP_CLOSE int fd =
+        open(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0)
         return -errno;
     ssize_t n = write(fd, text, len);
