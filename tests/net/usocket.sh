@@ -10,6 +10,7 @@ hosts_hold pair --net || fail "could not make the host"
 on pair ip link add ua type veth peer name ub
 for name in ua ub; do on pair ip link set "$name" up; done
 on pair ip link set lo up
+on pair ip link property add dev ua altname ua-other
 
 # helper_up INTERFACE: ready when this returns.
 helper_up() {

@@ -413,6 +413,17 @@ TEST_HELPER(start__says_what_to_fix)
     assert_int_equal(u_close(s), 0);
 }
 
+/* Programs would ask by its own name, and find nobody. The other name is of tests/net/usocket.sh.
+ */
+TEST_HELPER(start__wants_the_own_name_of_an_interface)
+{
+    char path[256];
+    tmpdir_path(&dir, "other", path);
+    const char *const options[] = {"--interface", "ua-other", "--socket", path, NULL};
+    assert_int_equal(refuses(options, "ua-other is another name of ua: give --interface ua\n"), 1);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
 /* It would wait for the writer of a FIFO, and put a file in the place of a device. */
 TEST_HELPER(start__keeps_its_state_in_a_file_only)
 {

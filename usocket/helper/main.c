@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <net/if.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -166,6 +167,17 @@ static int check_descriptors(void)
     return fail(EXIT_START, what, 0);
 }
 
+/* Programs ask by the interface's own name: nobody would find who serves another one of it. */
+static int check_name(const char *name, uint32_t interface)
+{
+    char own[IF_NAMESIZE], what[120];
+    if (!if_indextoname(interface, own) || strcmp(own, name) == 0)
+        return 0;
+    (void)snprintf(what, sizeof what, "%s is another name of %s: give --interface %s", name, own,
+                   own);
+    return fail(EXIT_START, what, 0);
+}
+
 /* A new file takes its place: that is not for a device, and a FIFO keeps nothing. */
 static int check_state(const char *path)
 {
@@ -292,7 +304,9 @@ static int run(const Options *o)
     int res = raw_interface(o->interface, &interface, mac);
     if (res < 0)
         return cannot(o->interface, -res, "give an interface of Ethernet: see ip link");
-    res = check_state(o->state);
+    res = check_name(o->interface, interface);
+    if (res == 0)
+        res = check_state(o->state);
     if (res != 0)
         return res;
     CLEANUP_CLOSE int listener = passed_listener();
