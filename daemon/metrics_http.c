@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/lines.h"
+#include "base/list.h"
 #include "base/os.h"
 #include "base/sockaddr.h"
 #include "base/text_file.h"
@@ -32,6 +33,7 @@ struct MetricsHttp {
     uint64_t started_ns;
     struct evhttp *http;
     struct evconnlistener *listener; /* of @http */
+    ListNode link;                   /* in all */
     struct event *sweep;
     bool sweeping, resting; /* resting: no connection is taken before the next sweep */
     unsigned used;
@@ -40,6 +42,8 @@ struct MetricsHttp {
     char token[HTTP_TOKEN_MAX]; /* zeros after its end */
     char text[METRICS_TEXT_MAX];
 };
+
+static ListNode all = {&all, &all}; /* that serve */
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
@@ -76,10 +80,16 @@ static struct bufferevent *on_connection(struct event_base *base, void *ctx)
     return b;
 }
 
-/* Out of descriptors, say: it would be tried again and again. */
+/* Out of descriptors, say: it would be tried again and again. What it is called with is evhttp's.
+ */
 static void on_accept_error(struct evconnlistener *l, void *ctx)
 {
-    rest(ctx);
+    (void)ctx;
+    LIST_FOREACH(node, &all) {
+        MetricsHttp *m = CONTAINER_OF(node, MetricsHttp, link);
+        if (m->listener == l)
+            rest(m);
+    }
 }
 
 /* evhttp is done with it: its callbacks are gone. */
@@ -329,6 +339,7 @@ static int serve(MetricsHttp *m, struct event_base *base, int fd)
             evconnlistener_free(m->listener);
         return -ENOMEM;
     }
+    list_push_back(&all, &m->link);
     evconnlistener_set_error_cb(m->listener, on_accept_error);
     evhttp_set_bevcb(m->http, on_connection, m);
     evhttp_set_gencb(m->http, on_request, m);
@@ -418,6 +429,8 @@ MetricsHttp *metrics_http_free(MetricsHttp *m)
 {
     if (!m)
         return NULL;
+    if (m->link.next)
+        list_remove(&m->link);
     if (m->http)
         evhttp_free(m->http); /* with the listener, and what is under way */
     for (Slot *s = m->slots; s < m->slots + METRICS_CONNECTIONS_MAX; s++)

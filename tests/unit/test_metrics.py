@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import random
+import resource
 import select
 import socket
 import subprocess
@@ -69,6 +70,12 @@ def sent(at, request):
                 answer += more
         except ConnectionError:  # it has closed before it read all
             return answer
+
+
+def sleeps(pid):
+    """How often its main thread has fallen asleep."""
+    with open('/proc/%d/status' % pid, encoding='utf-8') as f:
+        return int(f.read().split('\nvoluntary_ctxt_switches:')[1].split()[0])
 
 
 class Metrics(Case):
@@ -307,6 +314,24 @@ class Metrics(Case):
             s.close()
         scrape(at)
         self.assertEqual(imd.end(), 0)
+
+    def test_a_scraper_that_finds_no_descriptor_free(self):
+        """He waits, and the daemon sleeps meanwhile."""
+        cmd = self.start_cmd_at()
+        imd = self.start_imd_at()
+        for daemon in cmd, imd:
+            at, pid = daemon.metrics(), daemon.process.pid
+            usual = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, usual[1]))
+            with socket.create_connection(at, PATIENCE) as s:
+                begun = sleeps(pid)
+                while sleeps(pid) < begun + 5:
+                    self.assertIsNone(daemon.process.poll(), daemon.said())
+                    select.select([], [], [], 0.02)
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, usual)
+                s.sendall(b'GET /metrics HTTP/1.0\r\n\r\n')
+                self.assertEqual(b'HTTP/1.0 200', s.recv(12, socket.MSG_WAITALL))
+            scrape(at)
 
     def test_a_hundred_scrapes_one_after_the_other(self):
         at = self.start_cmd_at().metrics()
