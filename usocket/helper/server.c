@@ -109,7 +109,7 @@ static void save(Server *s)
     if (!s->state)
         return;
     int res = replace_file(s->state, s->text, grants_format(&s->grants, s->text, sizeof s->text));
-    if (res < 0)
+    if (res < 0 && told_add(&s->unsaved, 1, os_now_ns()) > 0)
         log_event(LOG_LEVEL_WARN, "state_not_saved",
                   "file=%s error=\"%s\" fix=\"a restart may give ports twice\"", s->state,
                   strerror(-res));
@@ -193,9 +193,18 @@ static void reply(int client, const GrantReply *r, int fd)
     (void)sendmsg(client, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* A user who opens and closes sockets has no more lines than for all that he may have. */
+static void log_given(Server *s, uid_t uid, pid_t pid, uint16_t port)
+{
+    const uint64_t sockets = told_add(&s->given, GRANTS_USER_MAX, os_now_ns());
+    if (sockets > 0)
+        log_event(LOG_LEVEL_INFO, "given", "sockets=%" PRIu64 " uid=%u pid=%d port=%u", sockets,
+                  uid, pid, port);
+}
+
 static void log_refused(Server *s, uid_t uid, pid_t pid, int error)
 {
-    const uint64_t requests = refusals_add(&s->refusals, os_now_ns());
+    const uint64_t requests = told_add(&s->refused, 1, os_now_ns());
     if (requests > 0)
         log_event(LOG_LEVEL_WARN, "refused", "requests=%" PRIu64 " uid=%u pid=%d error=\"%s\"",
                   requests, uid, pid, strerror(error));
@@ -221,7 +230,7 @@ static void answer(Server *s, int client)
     if (fd < 0)
         log_refused(s, uid, pid, -fd);
     else
-        log_event(LOG_LEVEL_INFO, "given", "uid=%u pid=%d port=%u", uid, pid, out.port);
+        log_given(s, uid, pid, out.port);
     reply(client, &out, fd);
     if (fd >= 0)
         (void)close(fd);

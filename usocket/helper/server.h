@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "usocket/helper/grants.h"
-#include "usocket/helper/refusals.h"
+#include "usocket/helper/told.h"
 
 enum { SERVER_CLIENTS_MAX = 64, SERVER_LIST_MAX = 1 << 20 };
 
@@ -19,8 +19,8 @@ typedef struct Server {
     unsigned clients;      /* connections that have not asked yet, the oldest first */
     struct pollfd poll[2 + SERVER_CLIENTS_MAX]; /* stop, listener, clients */
     Grants grants;
-    Refusals refusals;
-    char list[SERVER_LIST_MAX]; /* the kernel's, of the sockets that there are */
+    Told given, refused, unsaved; /* in the log */
+    char list[SERVER_LIST_MAX];   /* the kernel's, of the sockets that there are */
     char later[SERVER_LIST_MAX];
     char text[GRANTS_TEXT_MAX];
 } Server;
