@@ -21,6 +21,13 @@ void host_addresses_clear(HostAddresses *all)
     *all = (HostAddresses){.count = 0};
 }
 
+/* That of an IPv4 address may be its label, "eth0:1". No interface has a colon in its name. */
+static void take_interface(HostAddress *h, const char *name)
+{
+    (void)g_strlcpy(h->interface, name, sizeof h->interface);
+    h->interface[strcspn(h->interface, ":")] = '\0';
+}
+
 void host_addresses_take(HostAddresses *ret, const struct ifaddrs *list)
 {
     gsize room = 0;
@@ -32,7 +39,7 @@ void host_addresses_take(HostAddresses *ret, const struct ifaddrs *list)
         if (!i->ifa_addr)
             continue;
         h->addr = addr_from((const SockAddr *)(const void *)i->ifa_addr);
-        (void)g_strlcpy(h->interface, i->ifa_name, sizeof h->interface);
+        take_interface(h, i->ifa_name);
         ret->count += h->addr.kind != ADDR_NONE;
     }
 }

@@ -110,6 +110,22 @@ TEST(take__however_many_there_are)
     host_addresses_clear(&many);
 }
 
+/* An IPv4 address may have a label of its own, which getifaddrs(3) tells in the interface's place.
+ */
+TEST(take__an_address_with_a_label)
+{
+    static char label[] = "eth0:backup";
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a000001)};
+    const struct ifaddrs list = {.ifa_name = label, .ifa_addr = (struct sockaddr *)(void *)&at};
+    char text[ADDR_TEXT_MAX];
+    HostAddresses labelled;
+    host_addresses_take(&labelled, &list);
+    const Addr *a = host_addresses_pick(&labelled, "eth0", ADDR_NONE);
+    assert_non_null(a);
+    assert_string_equal(addr_format(a, text, sizeof text), "10.0.0.1:0");
+    host_addresses_clear(&labelled);
+}
+
 /* ---- when to look ---------------------------------------------------------------------------- */
 
 static LookTime looked_at(uint64_t now_ns)
