@@ -125,12 +125,21 @@ const Addr *host_addresses_pick(const HostAddresses *all, const char *interface,
     return best ? &best->addr : NULL;
 }
 
+/* An interface may have other names than that which its addresses tell (ip link property). */
+static const Addr *pick_by_any_name(const HostAddresses *all, const char *name, uint8_t kind)
+{
+    char own[IF_NAMESIZE];
+    const Addr *a = host_addresses_pick(all, name, kind);
+    const unsigned number = a ? 0 : if_nametoindex(name);
+    return number && if_indextoname(number, own) ? host_addresses_pick(all, own, kind) : a;
+}
+
 static int of_interface(const AddressWish *w, Addr *ret, char *error)
 {
     const char *name = w->listen.interface;
     CLEANUP(host_addresses_clear) HostAddresses all = {0};
     int res = host_addresses_read(&all);
-    const Addr *a = res < 0 ? NULL : host_addresses_pick(&all, name, w->kind);
+    const Addr *a = res < 0 ? NULL : pick_by_any_name(&all, name, w->kind);
     if (a) {
         *ret = *a;
         return 0;

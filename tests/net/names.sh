@@ -62,7 +62,9 @@ must "a program finds the one that answers" loader_remote 60 10
 loader_end
 imd_start imd2 h1 16M --nice 0 || fail "imd did not start with a list"
 must "a host finds the one that answers" hosts_idle client 2
-daemon_start rmd h1 "$DODO_BUILD/rmd/rmd" --manager "$DODO_MANAGER" --listen "${host_ip[h1]}:0" \
+# An interface has other names, too.
+on h1 ip link property add dev eth0 altname lan || fail "eth0 of h1 has no other name"
+daemon_start rmd h1 "$DODO_BUILD/rmd/rmd" --manager "$DODO_MANAGER" --listen lan:0 \
   --idle-after 1h || fail "rmd did not start with a list"
 must "rmd finds the one that answers" says rmd "manager_answers manager=${host_ip[second]}:7700"
 on client "$bin_dodo" ping h9 >"$work/ping.out" 2>&1 && fail "ping of an unknown name"
