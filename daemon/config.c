@@ -422,6 +422,10 @@ enum ConfigOutcome config_load(const ConfigProgram *program, int *argc, char ***
     enum ConfigOutcome res = parse_options(program, given, argc, argv, &config, error);
     if (res != CONFIG_OK || !program->tables[0])
         return res;
+    if (config && !*config) { /* as a script gives it whose variable is not set */
+        (void)snprintf(error, CONFIG_ERROR_MAX, "--config : expected the name of a file");
+        return CONFIG_USAGE;
+    }
     g_free(((CommonOptions *)options)->config); /* of an earlier load */
     ((CommonOptions *)options)->config = g_strdup(config);
     /* The command line is judged first: its errors should not hide behind the file's. */

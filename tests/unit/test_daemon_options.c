@@ -196,6 +196,7 @@ CASE(load__says_what_to_do)
         {"", NULL, NULL, "--pool", CONFIG_USAGE, "Missing argument for --pool (see imd --help)"},
         {"", NULL, NULL, "now", CONFIG_USAGE, "unexpected argument \"now\" (see imd --help)"},
         /* The command line is judged before the file. */
+        {"", NULL, NULL, "--config=", CONFIG_USAGE, "--config : expected the name of a file"},
         {"[imd]\nnope = 1\n", NULL, NULL, "--config @ --nice 20", CONFIG_USAGE,
          "--nice 20: expected a number, 0 to 19"},
     };
