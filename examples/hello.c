@@ -13,11 +13,19 @@ static int fail(const char *call)
     return 1;
 }
 
+static int fail_output(void)
+{
+    perror("hello: cannot write to the standard output");
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     enum { REGION = 1 << 20, PIECE = 1 << 16 };
     static char buf[PIECE];
     DodoStat st;
+    if (fcntl(1, F_GETFD) < 0 || fcntl(2, F_GETFD) < 0) /* the file would get what is printed */
+        return fail_output();
     int fd = argc > 1 ? open(argv[1], O_RDWR) : -1;
     if (fd < 0) {
         fprintf(stderr, "usage: hello FILE    (a file that may be written)\n");
@@ -36,6 +44,8 @@ int main(int argc, char **argv)
     if (dodo_stat(rd, &st) == 0)
         printf("held by %s: %llu bytes came from its memory, %llu from the file\n", st.host,
                (unsigned long long)st.hits, (unsigned long long)st.misses);
+    if (fflush(stdout) != 0)
+        return fail_output();
     mclose(rd); /* the memory is free for others; the file stays open */
     return close(fd);
 }

@@ -23,6 +23,8 @@ int main(int argc, char **argv)
     static char buf[PIECE];
     struct manage_stats st;
     struct stat file;
+    if (fcntl(1, F_GETFD) < 0 || fcntl(2, F_GETFD) < 0) /* the file would get what is printed */
+        return fail("manage: cannot write to the standard output");
     int fd = argc > 1 ? open(argv[1], O_RDWR) : -1;
     if (fd < 0 || fstat(fd, &file) < 0 || file.st_size < PIECE) {
         fprintf(stderr, "usage: manage FILE    (that may be written, of 16 KiB at least)\n");
@@ -44,6 +46,8 @@ int main(int argc, char **argv)
         printf("%d reads: %llu from local memory, %llu from remote memory, %llu from the file\n",
                READS, (unsigned long long)st.local_hits, (unsigned long long)st.remote_hits,
                (unsigned long long)st.disk_reads);
+    if (fflush(stdout) != 0)
+        return fail("manage: cannot write to the standard output");
     if (cclose(rd) < 0)
         return fail("cclose");
     return close(fd);

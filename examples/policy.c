@@ -66,5 +66,9 @@ int main(int argc, char **argv)
     if (manage_stats(&st) == 0)
         printf("%d reads: %llu from local memory, %llu pieces left it\n", READS,
                (unsigned long long)st.local_hits, (unsigned long long)st.evictions);
+    if (fflush(stdout) != 0) {
+        perror("policy: cannot write to the standard output");
+        return 1;
+    }
     return cclose(rd) < 0;
 }

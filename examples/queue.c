@@ -59,6 +59,10 @@ int main(int argc, char **argv)
     if (n < 0)
         return fail("queue_wait");
     printf("%d reads, %llu bytes\n", sent, bytes);
+    if (fflush(stdout) != 0) {
+        perror("queue: cannot write to the standard output");
+        return 1;
+    }
     dodo_queue_close(q);
     return close(fd);
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """outputs.py BUILD: programs whose results are lost on the way say so and fail, as on a full disk; and what they
-print gets into no file of theirs, whichever of the standard descriptors they are started without."""
+print gets into no file of theirs, whichever of the standard descriptors they are started without. (hello needs a
+cluster: tests/net/normal.sh.)"""
 import filecmp
 import pathlib
 import subprocess
@@ -48,6 +49,16 @@ def compare(dir, *command):
         same(dir, name)
 
 
+def compare_example(dir, *command):
+    """command FILE: leaves the file as it is."""
+    data = bytes(range(256)) * 256
+    for descriptors in ((1,), (2,), (1, 2), (0, 1, 2)):
+        (dir / "example").write_bytes(data)
+        without(descriptors, *command, dir / "example")
+        if (dir / "example").read_bytes() != data:
+            complain(f"{command[0]} without {descriptors}: its file has other bytes")
+
+
 def main():
     there = [p for p in programs if p.exists()]
     for program in there:
@@ -67,6 +78,10 @@ def main():
             subprocess.run([synthetic, "--make", "--size", "1M", "--file", dir / "data"], check=True)
             lost(synthetic, "--size", "1M", "--backend", "disk", "--file", dir / "data")
             lost(synthetic, "--size", "1M", "--backend", "disk", "--json", "--file", dir / "data")
+        for example in (build / "examples" / p for p in ("manage", "policy", "queue")):
+            if example.exists():
+                compare_example(dir, example)
+                lost(example, dir / "example")
     return failures > 0
 
 

@@ -23,6 +23,10 @@ hello_tells() {
   grep -qE 'held by .*: [0-9]{6,} bytes came from its memory' "$work/hello.log"
 }
 must "hello reads from another host's memory" hello_tells
+on client "$DODO_BUILD/examples/hello" "$work/hello.data" >/dev/full 2>"$work/hello.log" && fail "hello loses what it tells"
+grep -q 'cannot write to the standard output' "$work/hello.log" || fail "hello does not say why: $(cat "$work/hello.log")"
+on client sh -c 'exec "$@" >&-' sh "$DODO_BUILD/examples/hello" "$work/hello.data" 2>"$work/hello.log" &&
+  fail "hello does not miss its standard output"
 cmp "$work/hello.data" "$work/hello.copy" || fail "hello changed its file"
 
 for name in imd1 imd2 imd3 cmd; do
