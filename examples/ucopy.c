@@ -29,6 +29,7 @@ typedef struct Head {
 } Head;
 
 static unsigned char data[BLOCK_MAX];
+static const char *path; /* the file, or its copy */
 
 static long long now_ms(void)
 {
@@ -40,6 +41,29 @@ static long long now_ms(void)
 static int fail(const char *what)
 {
     fprintf(stderr, "ucopy: %s\n", what);
+    return 1;
+}
+
+static int fail_file(const char *what, const char *todo)
+{
+    fprintf(stderr, "ucopy: %s: %s: %s\n", path, what, todo);
+    return 1;
+}
+
+static int fail_read(void)
+{
+    return fail_file(strerror(errno), "make sure that it is a file you may read");
+}
+
+static int fail_write(void)
+{
+    return fail_file(strerror(errno),
+                     "make sure that it can be written, then start both sides again");
+}
+
+static int fail_output(void)
+{
+    perror("ucopy: cannot write to the standard output");
     return 1;
 }
 
@@ -63,7 +87,7 @@ static int give(int s, int fd, uint64_t size)
     ssize_t max = dodo_u_max(s);
     Head h = {.size = htobe64(size)};
     if (max < (ssize_t)sizeof h + 1 || getrandom(&h.transfer, sizeof h.transfer, 0) < 0)
-        return fail("no message is large enough");
+        return fail_file("no message is large enough for a block", "use another interface");
     uint32_t block =
         max - (ssize_t)sizeof h < BLOCK_MAX ? (uint32_t)(max - (ssize_t)sizeof h) : BLOCK_MAX;
     uint64_t blocks = size ? (size + block - 1) / block : 1, first = 0, next = 0;
@@ -76,7 +100,7 @@ static int give(int s, int fd, uint64_t size)
             done[next % WINDOW] = 0;
             sent_ms[next % WINDOW] = now_ms();
             if (send_block(s, fd, &h, next) < 0)
-                return fail("the file cannot be read");
+                return fail_read();
         }
         Head ack;
         ssize_t n = u_recv(s, &ack, sizeof ack, NULL, AGAIN_MS);
@@ -92,10 +116,11 @@ static int give(int s, int fd, uint64_t size)
                 sent_ms[i % WINDOW] = now_ms();
                 again++;
                 if (send_block(s, fd, &h, i) < 0)
-                    return fail("the file cannot be read");
+                    return fail_read();
             }
         if (now_ms() - heard_ms > PATIENCE_MS)
-            return fail("nobody takes it");
+            return fail_file("nobody takes it",
+                             "start the taker, then give the file to its address");
     }
     printf("ucopy: gave %llu bytes in %llu blocks, %llu sent again\n", (unsigned long long)size,
            (unsigned long long)blocks, again);
@@ -129,6 +154,8 @@ static int take_block(Taker *t, int fd, const Head *h, size_t len)
         return 0;
     if (t->have[number])
         return 1; /* our acknowledgement was lost */
+
+    errno = ENOSPC; /* if only a part of it is written */
     if (pwrite(fd, data, len, (off_t)(number * block)) != (ssize_t)len)
         return -1;
     t->have[number] = 1;
@@ -150,15 +177,17 @@ static int take(int s, int fd)
             break; /* all is here, and nobody asks any more; or the giver has gone */
         int res = n >= (ssize_t)sizeof h ? take_block(&t, fd, &h, (size_t)n - sizeof h) : 0;
         if (res < 0)
-            return fail("the copy cannot be written");
+            return fail_write();
         if (res > 0 && u_connect(s, from) == 0)
             u_send(s, &h, sizeof h);
         if (t.have)
             waits_ms = t.missing ? PATIENCE_MS : LINGER_MS;
     }
     free(t.have);
-    if (t.missing > 0 || ftruncate(fd, (off_t)be64toh(t.of.size)) != 0 || fsync(fd) != 0)
-        return fail("the copy is not complete");
+    if (t.missing > 0)
+        return fail_file("the copy is not complete, the giver is silent", "start both sides again");
+    if (ftruncate(fd, (off_t)be64toh(t.of.size)) != 0 || fsync(fd) != 0)
+        return fail_write();
     printf("ucopy: took %llu bytes\n", (unsigned long long)be64toh(t.of.size));
     return 0;
 }
@@ -169,19 +198,22 @@ int main(int argc, char **argv)
     int taking = argc == 4 && strcmp(argv[1], "take") == 0;
     if (argc != 4 || (!taking && strcmp(argv[1], "give") != 0))
         return fail("usage: ucopy take ADDRESS COPY | ucopy give ADDRESS FILE") + 1;
+    if (fcntl(1, F_GETFD) < 0 || fcntl(2, F_GETFD) < 0) /* the copy would get what is printed */
+        return fail_output();
     int s = u_socket(1 << 20, 1 << 20);
     macaddr_t a = u_aton(argv[2]);
     if (a.kind == DODO_U_NONE || (taking ? u_bind(s, &a, 1) : u_connect(s, a)) < 0)
         return fail(dodo_u_last_error());
-    int fd = open(argv[3], taking ? O_RDWR | O_CREAT : O_RDONLY, 0666);
+    path = argv[3];
+    int fd = open(path, taking ? O_RDWR | O_CREAT : O_RDONLY, 0666);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) != 0)
-        return fail(strerror(errno));
-    if (taking) {
-        printf("ucopy: takes at %s\n", u_ntoa(a, text));
-        fflush(stdout);
-    }
+        return taking ? fail_write() : fail_read();
+    if (taking && (printf("ucopy: takes at %s\n", u_ntoa(a, text)) < 0 || fflush(stdout) != 0))
+        return fail_output();
     int status = taking ? take(s, fd) : give(s, fd, (uint64_t)st.st_size);
     u_close(s);
-    return close(fd) == 0 ? status : fail(strerror(errno));
+    if (close(fd) != 0)
+        return fail_write();
+    return fflush(stdout) == 0 ? status : fail_output();
 }

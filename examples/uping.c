@@ -115,6 +115,10 @@ static int measure(int s, const char *to, unsigned count, size_t size)
     printf("%s: %u messages of %zu bytes: median %.1f us, 99 %% %.1f us, best %.1f us, %u lost\n",
            to, got, size, us[got / 2], us[(size_t)got * 99 / 100], us[0], lost);
     free(us);
+    if (fflush(stdout) != 0) {
+        perror("uping: cannot write to the standard output");
+        return 1;
+    }
     return 0;
 }
 

@@ -30,7 +30,7 @@ def lost(*command):
 
 def without(descriptors, *command):
     subprocess.run(["sh", "-c", 'exec "$@" ' + " ".join(f"{fd}>&-" for fd in descriptors), "sh", *command],
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
 
 
 def same(dir, name):
@@ -59,6 +59,14 @@ def compare_example(dir, *command):
             complain(f"{command[0]} without {descriptors}: its file has other bytes")
 
 
+def lost_by_client(program, server, *client):
+    """server: it says where it is; client: @ stands for that."""
+    with subprocess.Popen([program, *server], stdout=subprocess.PIPE, text=True) as serving:
+        address = serving.stdout.readline().split()[-1]
+        lost(program, *(address if word == "@" else word for word in client))
+        serving.kill()
+
+
 def main():
     there = [p for p in programs if p.exists()]
     for program in there:
@@ -82,6 +90,11 @@ def main():
             if example.exists():
                 compare_example(dir, example)
                 lost(example, dir / "example")
+        ucopy = build / "examples/ucopy"
+        compare_example(dir, ucopy, "take", "127.0.0.1:0")
+        lost(ucopy, "take", "127.0.0.1:0", dir / "copy")
+        lost_by_client(ucopy, ("take", "127.0.0.1:0", dir / "copy"), "give", "@", dir / "example")
+        lost_by_client(build / "examples/uping", ("serve", "127.0.0.1:0"), "-n", "1", "@")
     return failures > 0
 
 

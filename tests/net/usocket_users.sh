@@ -95,6 +95,14 @@ head -c 3000001 /dev/urandom >"$work/files/file"
 copies raw any/7001%eth0 "${host_mac[b]}/7001%eth0"
 copies udp "${host_ip[b]}:7001" "${host_ip[b]}:7001"
 
+# An error says of which file.
+for side in "give $udp" "take ${host_ip[b]}:7001"; do
+  # shellcheck disable=SC2086 # words
+  as stranger b "$work/bin/ucopy" $side "$work/files/none/file" 2>"$work/none.log" && fail "$side: a copy without a file"
+  grep -q "^ucopy: $work/files/none/file: No such file or directory: make sure" "$work/none.log" ||
+    fail "$side: it does not say which file: $(cat "$work/none.log")"
+done
+
 # The switch loses 3 % of the frames, also of those that acknowledge.
 on switch nft -f - <<'END'
 table bridge faults {
