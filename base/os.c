@@ -16,18 +16,21 @@
 #include "base/cleanup.h"
 #include "base/time.h"
 
+uint64_t os_clock_ns(clockid_t clock)
+{
+    struct timespec t = {0};
+    (void)clock_gettime(clock, &t);
+    return time_from_timespec(t);
+}
+
 uint64_t os_now_ns(void)
 {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+    return os_clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t os_thread_cpu_ns(void)
 {
-    struct timespec t = {0};
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+    return os_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 int os_random_try(void *buf, size_t len)

@@ -8,9 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/env.h"
 
+uint64_t os_clock_ns(clockid_t clock);
 uint64_t os_now_ns(void); /* CLOCK_MONOTONIC */
 /* What the calling thread has had of the processors. */
 uint64_t os_thread_cpu_ns(void);

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/os.h"
+#include "base/time.h"
 #include "proto/conf/defaults.h"
 
 enum {
@@ -172,16 +172,9 @@ LoadRig *load_rig_free(LoadRig *rig)
 
 /* ---- the clock ------------------------------------------------------------------------------ */
 
-static uint64_t cpu_now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
 static void clock_stop(LoadRig *rig, uint64_t from_ns)
 {
-    uint64_t took = cpu_now_ns() - from_ns;
+    uint64_t took = os_thread_cpu_ns() - from_ns;
     rig->time.cpu_ns += took;
     if (took > rig->time.worst_ns)
         rig->time.worst_ns = took;
@@ -340,7 +333,7 @@ static void heard(LoadRig *rig, const LoadMessage *out)
 
 static void take_in(LoadRig *rig, size_t from, size_t count)
 {
-    uint64_t start = cpu_now_ns();
+    uint64_t start = os_thread_cpu_ns();
     for (size_t i = from; i < from + count; i++) {
         const LoadMessage *in = &rig->in.messages[i];
         manager_input(rig->m, in->peer, in->type, rig->in.bytes + in->at, in->len, rig->now_ns);
@@ -552,7 +545,7 @@ void load_tick(LoadRig *rig, unsigned ticks)
 {
     for (unsigned i = 0; i < ticks; i++) {
         rig->now_ns = manager_deadline(rig->m);
-        uint64_t start = cpu_now_ns();
+        uint64_t start = os_thread_cpu_ns();
         manager_expire(rig->m, rig->now_ns);
         clock_stop(rig, start);
     }

@@ -94,7 +94,7 @@ static void ticks_of(unsigned pid, unsigned long ret_ticks[2])
 
 static void pause_ns(uint64_t ns)
 {
-    struct timespec t = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+    struct timespec t = time_to_timespec(ns);
     while (nanosleep(&t, &t) < 0 && errno == EINTR)
         ;
 }

@@ -44,7 +44,7 @@ void die(const char *what)
 
 void sleep_ns(uint64_t ns)
 {
-    struct timespec t = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+    struct timespec t = time_to_timespec(ns);
     while (nanosleep(&t, &t) < 0 && errno == EINTR)
         ;
 }

@@ -101,7 +101,7 @@ static int load_wake(uint64_t ns)
     uint64_t start = os_now_ns(), at = start;
     while (at - start < ns && count < WAKES_MAX) {
         at += WAKE_NS;
-        struct timespec until = {(time_t)(at / NS_PER_S), (long)(at % NS_PER_S)};
+        struct timespec until = time_to_timespec(at);
         (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
         uint64_t now = os_now_ns();
         late[count] = now - at > UINT32_MAX ? UINT32_MAX : (uint32_t)(now - at);

@@ -86,9 +86,7 @@ static int fill(Run *r)
 
 static uint64_t own_cpu_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+    return os_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static int measure(Run *r, PeerResult *ret)

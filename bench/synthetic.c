@@ -49,8 +49,7 @@ static void compute(uint64_t ns, bool sleep)
     uint64_t now, end = os_now_ns() + ns;
     while (ns > 0 && (now = os_now_ns()) < end)
         if (sleep) {
-            struct timespec left = {.tv_sec = (time_t)((end - now) / NS_PER_S),
-                                    .tv_nsec = (long)((end - now) % NS_PER_S)};
+            struct timespec left = time_to_timespec(end - now);
             (void)nanosleep(&left, NULL);
         }
 }

@@ -57,7 +57,7 @@ static void pace(const Work *w, uint64_t start_ns, uint64_t operations)
         return;
     uint64_t end = start_ns + (uint64_t)((double)operations / (double)rate * (double)NS_PER_S);
     for (uint64_t now; (now = os_now_ns()) < end;) { /* woken early, it looks again */
-        struct timespec left = {(time_t)((end - now) / NS_PER_S), (long)((end - now) % NS_PER_S)};
+        struct timespec left = time_to_timespec(end - now);
         (void)nanosleep(&left, NULL);
     }
 }

@@ -135,8 +135,7 @@ static bool wait_for_work(ImdThread *t)
     uint64_t now = os_now_ns();
     uint64_t until = next_deadline(t, now);
     uint64_t wait = sub_u64(until, now);
-    struct timespec timeout = {.tv_sec = (time_t)(wait / NS_PER_S),
-                               .tv_nsec = (long)(wait % NS_PER_S)};
+    struct timespec timeout = time_to_timespec(wait);
     int n = ppoll(fds, 2, until == TIME_NEVER ? NULL : &timeout, NULL);
     t->idle &= n <= 0;
     return n > 0 && fds[1].revents;

@@ -77,12 +77,7 @@ int runtime_stop(void)
 /* Realtime: what the timed calls go by. */
 static struct timespec exit_deadline(void)
 {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    t.tv_nsec += (long)EXIT_DEADLINE_MS * (long)NS_PER_MS;
-    t.tv_sec += t.tv_nsec / (long)NS_PER_S;
-    t.tv_nsec %= (long)NS_PER_S;
-    return t;
+    return time_to_timespec(os_clock_ns(CLOCK_REALTIME) + EXIT_DEADLINE_MS * NS_PER_MS);
 }
 
 /* Other threads may be in the library and go on while the process ends, so nothing is freed. They

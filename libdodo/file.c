@@ -151,16 +151,11 @@ static bool honest(const struct statfs *fs, const int64_t *more, unsigned more_c
     return false;
 }
 
-static uint64_t timespec_ns(const struct timespec *t)
-{
-    return (uint64_t)t->tv_sec * NS_PER_S + (uint64_t)t->tv_nsec;
-}
-
 static Stamp stamp_of(const struct stat *st)
 {
     return (Stamp){.size = (uint64_t)st->st_size,
-                   .mtime_ns = timespec_ns(&st->st_mtim),
-                   .ctime_ns = timespec_ns(&st->st_ctim)};
+                   .mtime_ns = time_from_timespec(st->st_mtim),
+                   .ctime_ns = time_from_timespec(st->st_ctim)};
 }
 
 /* Of a description that is the library's alone, as a lease and its owner belong to one. */
@@ -178,9 +173,8 @@ static enum FileLease lease_of(const File *f)
 void file_stamp(File *f, FileResult *ret)
 {
     struct stat before, st;
-    struct timespec now;
     *ret = (FileResult){.granule_ns = STAMP_GRANULE_MS * NS_PER_MS};
-    (void)clock_gettime(CLOCK_REALTIME, &now);
+    const uint64_t now_ns = os_clock_ns(CLOCK_REALTIME);
     bool good = fstat(f->fd, &before) == 0;
     ret->lease = lease_of(f);
     if (!good || fstat(f->fd, &st) < 0) {
@@ -188,7 +182,7 @@ void file_stamp(File *f, FileResult *ret)
         return;
     }
     ret->stamp = stamp_of(&st);
-    ret->taken_ns = timespec_ns(&now);
+    ret->taken_ns = now_ns;
     const Stamp was = stamp_of(&before);
     if (ret->lease == LEASE_GRANTED && !stamp_equal(&was, &ret->stamp))
         ret->lease = LEASE_WRITER;

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "base/os.h"
 #include "base/time.h"
 
 /* Threads count themselves in one of several counters, each in a cache line of its own, so that
@@ -75,16 +76,6 @@ bool gate_inside(void)
     return self_inside;
 }
 
-static struct timespec until(uint64_t wait_ns)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    uint64_t ns = (uint64_t)t.tv_nsec + wait_ns % NS_PER_S;
-    t.tv_sec += (time_t)(wait_ns / NS_PER_S + ns / NS_PER_S);
-    t.tv_nsec = (long)(ns % NS_PER_S);
-    return t;
-}
-
 static bool is_empty(void)
 {
     for (unsigned i = 0; i < COUNTERS; i++)
@@ -95,7 +86,7 @@ static bool is_empty(void)
 
 bool gate_close(uint64_t wait_ns)
 {
-    struct timespec end = wait_ns == TIME_NEVER ? (struct timespec){0} : until(wait_ns);
+    struct timespec end = time_to_timespec(time_add(os_now_ns(), wait_ns));
     int result = 0;
     bool empty;
     (void)pthread_mutex_lock(&lock);

@@ -186,8 +186,7 @@ static bool timer_covers(Link *link, uint64_t deadline_ns, uint64_t now_ns)
         return false;
     if (link->rings_ns > now_ns && link->rings_ns <= time_add(deadline_ns, WAIT_SLACK_NS))
         return true;
-    struct itimerspec at = {.it_value = {.tv_sec = (time_t)(deadline_ns / NS_PER_S),
-                                         .tv_nsec = (long)(deadline_ns % NS_PER_S)}};
+    struct itimerspec at = {.it_value = time_to_timespec(deadline_ns)};
     bool set = timerfd_settime(link->timer_fd, TFD_TIMER_ABSTIME, &at, NULL) == 0;
     link->rings_ns = set ? deadline_ns : 0;
     return set;
@@ -206,7 +205,7 @@ static bool wait_once(Link *link, int other_fd, uint64_t deadline_ns, uint64_t n
         {.fd = other_fd, .events = POLLIN},
     };
     uint64_t left = deadline_ns - now_ns;
-    struct timespec timeout = {(time_t)(left / NS_PER_S), (long)(left % NS_PER_S)};
+    struct timespec timeout = time_to_timespec(left);
     int n = ppoll(fds, other_fd >= 0 ? 3 : 2, forever || covered ? NULL : &timeout, NULL);
     return n == 1 && fds[1].revents;
 }

@@ -48,12 +48,10 @@ static uint64_t ticks_of(const char *text)
 static uint64_t started_ns(void)
 {
     char text[STAT_MAX];
-    struct timespec now = {0};
     const long hz = sysconf(_SC_CLK_TCK);
     if (hz > 0 && os_text_read(AT_FDCWD, "/proc/self/stat", text, sizeof text) > 0)
         return ticks_of(text) * (NS_PER_S / (uint64_t)hz);
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+    return os_clock_ns(CLOCK_BOOTTIME);
 }
 
 static void name_of(char out[PROGRAM_NAME_MAX + 1])

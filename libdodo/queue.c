@@ -71,7 +71,7 @@ int queue_fd(const DodoQueue *q)
 /* False: somebody had it until then. */
 static bool turn_take_until(DodoQueue *q, bool visiting, uint64_t until_ns)
 {
-    const struct timespec until = {(time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S)};
+    const struct timespec until = time_to_timespec(until_ns);
     bool busy;
     int result = 0;
     (void)pthread_mutex_lock(&q->lock);

@@ -18,7 +18,6 @@
 #include "base/num.h"
 #include "base/os.h"
 #include "base/parked.h"
-#include "base/time.h"
 #include "libdodo/descriptors.h"
 
 enum { IOV_PIECES = 64 };
@@ -135,15 +134,13 @@ int backing_open(int fd, uint64_t offset, uint64_t len, bool read_only, Backing 
 {
     if (!description_holds(offset, len))
         return -EINVAL;
-    struct timespec now;
     Backing *b = calloc(1, sizeof *b);
     if (!b)
         return -ENOMEM;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
     *b = (Backing){.offset = offset,
                    .len = len,
                    .read_only = read_only,
-                   .since_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec};
+                   .since_ns = os_clock_ns(CLOCK_REALTIME)};
     (void)pthread_mutex_lock(&all_lock);
     int result = open_and_enter(b, fd);
     (void)pthread_mutex_unlock(&all_lock);

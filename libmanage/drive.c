@@ -9,11 +9,6 @@
 #include "libmanage/carry.h"
 #include "libmanage/shell_private.h"
 
-struct timespec manage_timespec(uint64_t ns)
-{
-    return (struct timespec){(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
-}
-
 void manage_call_init(ManageCall *e)
 {
     (void)pthread_cond_init(&e->woken, NULL);
@@ -28,7 +23,7 @@ void manage_call_deinit(ManageCall *e)
 static void wait_woken(Manage *m, ManageCall *e)
 {
     uint64_t until_ns = e->call.until_ns;
-    struct timespec until = manage_timespec(until_ns);
+    struct timespec until = time_to_timespec(until_ns);
     int result = 0;
     (void)pthread_mutex_lock(&m->lock);
     while (!e->wake && result == 0)

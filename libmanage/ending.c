@@ -47,10 +47,8 @@ static Manage *ending_cache(void)
  * another one stands still. */
 static bool lock_in_time(Manage *m)
 {
-    struct timespec now; /* realtime is what a timed lock goes by */
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t now_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-    struct timespec until = manage_timespec(now_ns + EXIT_DEADLINE_MS * NS_PER_MS);
+    uint64_t now_ns = os_clock_ns(CLOCK_REALTIME); /* what a timed lock goes by */
+    struct timespec until = time_to_timespec(now_ns + EXIT_DEADLINE_MS * NS_PER_MS);
     return pthread_mutex_timedlock(&m->lock, &until) == 0;
 }
 

@@ -37,7 +37,6 @@ CacheHooks manage_hooks(Manage *m);
 bool manage_workers_wake(Manage *m, uint64_t *ret_works);
 
 /* drive.c */
-struct timespec manage_timespec(uint64_t ns);
 void manage_carry_out(Manage *m, const CacheJob *job, CacheResult *result);
 /* The background's, beside each other: see job_carry_out_beside(). The core has their results then.
  */

@@ -52,7 +52,7 @@ bool manage_workers_wake(Manage *m, uint64_t *ret_works)
 static void wait_work(Manage *m, uint64_t seen)
 {
     uint64_t until_ns = cache_background_deadline(m->cache);
-    struct timespec until = manage_timespec(until_ns);
+    struct timespec until = time_to_timespec(until_ns);
     int result = 0;
     (void)pthread_mutex_lock(&m->work_lock);
     m->threads_waiting++;

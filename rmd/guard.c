@@ -32,8 +32,7 @@ static bool wait_for_end(uint64_t until_ns, bool *ret_rmd_gone)
         if (timed && now >= until_ns)
             return false;
         uint64_t wait = timed ? until_ns - now : 0;
-        const struct timespec t = {.tv_sec = (time_t)(wait / NS_PER_S),
-                                   .tv_nsec = (long)(wait % NS_PER_S)};
+        const struct timespec t = time_to_timespec(wait);
         (void)ppoll(at, timed ? 1 : 2, timed ? &t : NULL, NULL);
     }
     *ret_rmd_gone = at[1].revents != 0;

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/os.h"
+#include "base/time.h"
 #include "daemon/log.h"
 #include "rmd/container.h"
 #include "rmd/facts_read.h"
@@ -35,13 +36,6 @@ struct Looker {
     pthread_cond_t wake;
     bool stop; /* under the lock */
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t = {0};
-    (void)clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
 
 Looker *looker_new(const RmdOptions *options, InputHelper *input)
 {
@@ -112,8 +106,8 @@ Observation *looker_look(Looker *l)
 {
     Observation *o = g_new0(Observation, 1);
     Look *look = &o->look;
-    o->real_ns = clock_ns(CLOCK_REALTIME);
-    uint64_t boot = clock_ns(CLOCK_BOOTTIME);
+    o->real_ns = os_clock_ns(CLOCK_REALTIME);
+    uint64_t boot = os_clock_ns(CLOCK_BOOTTIME);
     look->taken_ns = os_now_ns();
     look->slept_ns = boot > look->taken_ns ? boot - look->taken_ns : 0;
     look->clock_ns = o->real_ns - boot; /* wraps around where a clock stands before 1970 */
@@ -148,8 +142,7 @@ void looker_set_imd(Looker *l, int pid)
 /* Until the next look, or the end. */
 static bool wait_poll(Looker *l, uint64_t until_ns)
 {
-    const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S),
-                                   .tv_nsec = (long)(until_ns % NS_PER_S)};
+    const struct timespec until = time_to_timespec(until_ns);
     pthread_mutex_lock(&l->lock);
     while (!l->stop && os_now_ns() < until_ns)
         (void)pthread_cond_timedwait(&l->wake, &l->lock, &until);

@@ -67,8 +67,7 @@ static int devices_add(DevicesSource *s, const glob_t *found)
         } else if (keeps_no_time(&st)) {
             return -ENOTTY;
         } else if (!is_ptmx(&st)) {
-            stamps_add(&s->stamps, found->gl_pathv[i],
-                       (uint64_t)st.st_atim.tv_sec * NS_PER_S + (uint64_t)st.st_atim.tv_nsec);
+            stamps_add(&s->stamps, found->gl_pathv[i], time_from_timespec(st.st_atim));
             s->terminals_only &= is_terminal(&st);
             count++;
         }

@@ -42,8 +42,7 @@ static unsigned terminals_add(UtmpSource *s, const Utmp *u)
         (void)snprintf(path, sizeof path, "%s/%s", s->terminals, u->sessions[i].line);
         if (!u->sessions[i].line[0] || stat(path, &st) != 0)
             continue;
-        stamps_add(&s->stamps, path,
-                   (uint64_t)st.st_atim.tv_sec * NS_PER_S + (uint64_t)st.st_atim.tv_nsec);
+        stamps_add(&s->stamps, path, time_from_timespec(st.st_atim));
         count++;
     }
     return count;

@@ -185,10 +185,7 @@ static Source *x11_open(const SourceSettings *settings)
 
 static struct timespec patience(void)
 {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    uint64_t ns = (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec + SOURCE_PATIENCE_NS;
-    return (struct timespec){(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
+    return time_to_timespec(os_now_ns() + SOURCE_PATIENCE_NS);
 }
 
 static void x11_look(Source *base, uint64_t now_ns, uint64_t awake_ns, SourceReport *ret)

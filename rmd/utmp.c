@@ -71,7 +71,7 @@ int utmp_read(const char *path, Utmp *ret)
         return -errno;
     if (!S_ISREG(st.st_mode))
         return -EBADMSG;
-    ret->changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
+    ret->changed_ns = time_from_timespec(st.st_mtim);
     ret->sessions = calloc(UTMP_SESSIONS_MAX, sizeof *ret->sessions);
     int r = ret->sessions ? records_read(fd, ret) : -ENOMEM;
     if (r != 0)

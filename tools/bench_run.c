@@ -34,13 +34,6 @@ typedef struct Worker {
     char error[CONFIG_ERROR_MAX]; /* why, as its thread heard */
 } Worker;
 
-static uint64_t cpu_now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
 static uint64_t process_cpu_ns(void)
 {
     struct rusage u;
@@ -67,19 +60,19 @@ static int one_read(Worker *w, uint64_t offset, uint64_t *ret_ns)
     uint64_t start = os_now_ns();
     int res = bench_area_read(w->area, offset, w->buf, w->size);
     *ret_ns = os_now_ns() - start;
-    uint64_t cpu = cpu_now_ns();
+    uint64_t cpu = os_thread_cpu_ns();
     if (res == 0)
         res = check(w, offset, 0);
-    w->own_cpu_ns += cpu_now_ns() - cpu;
+    w->own_cpu_ns += os_thread_cpu_ns() - cpu;
     return res;
 }
 
 static int one_write(Worker *w, uint64_t offset, uint32_t *version, uint64_t *ret_ns)
 {
-    uint64_t cpu = cpu_now_ns();
+    uint64_t cpu = os_thread_cpu_ns();
     *version = *version % VERSION_MAX + 1;
     bench_contents_make(offset, *version, w->buf, w->size);
-    w->own_cpu_ns += cpu_now_ns() - cpu;
+    w->own_cpu_ns += os_thread_cpu_ns() - cpu;
     uint64_t start = os_now_ns();
     int res = bench_area_write(w->area, offset, w->buf, w->size);
     *ret_ns = os_now_ns() - start;
@@ -89,7 +82,7 @@ static int one_write(Worker *w, uint64_t offset, uint32_t *version, uint64_t *re
 /* A signal may end it, and is seen next. */
 static void pause_for(uint64_t ns)
 {
-    const struct timespec t = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+    const struct timespec t = time_to_timespec(ns);
     if (ns > 0)
         (void)nanosleep(&t, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/os.h"
+#include "base/time.h"
 #include "base/parse.h"
 #include "proto/conf/defaults.h"
 #include "daemon/port_log.h"
@@ -75,8 +76,7 @@ static void wait_and_receive(ToolClient *c, uint64_t until_ns)
     port_expire(&c->port, now);
     uint64_t until = min_u64(until_ns, port_deadline(&c->port));
     uint64_t wait_ns = until > now ? until - now : 0;
-    const struct timespec wait = {.tv_sec = (time_t)(wait_ns / NS_PER_S),
-                                  .tv_nsec = (long)(wait_ns % NS_PER_S)};
+    const struct timespec wait = time_to_timespec(wait_ns);
     if (ppoll(fds, ARRAY_SIZE(fds), &wait, NULL) <= 0)
         return;
     if (fds[0].revents)

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/time.h"
+#include "base/os.h"
 #include "daemon/start.h"
 #include "tools/command.h"
 #include "tools/programs.h"
@@ -37,15 +37,12 @@ static char *user_name(uint32_t uid)
 
 static int clients(const ClientsOptions *o)
 {
-    struct timespec now;
     g_autoptr(GArray) seen = g_array_new(FALSE, FALSE, sizeof(ProgramSeen));
     g_autoptr(GString) out = g_string_new(NULL);
     programs_look(seen);
     programs_sort(seen);
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    (o->json ? programs_json
-             : programs_table)(seen, (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec,
-                               geteuid() == 0 ? user_name : NULL, out);
+    (o->json ? programs_json : programs_table)(seen, os_clock_ns(CLOCK_BOOTTIME),
+                                               geteuid() == 0 ? user_name : NULL, out);
     (void)fputs(out->str, stdout);
     return EXIT_SUCCESS;
 }

@@ -394,8 +394,7 @@ static int raw_receive_asleep(Transport *t, TransportReceive *receives, unsigned
         return r->udp->ops->receive_asleep(r->udp, receives, count);
     struct pollfd fds[2] = {{.fd = r->fd, .events = POLLIN},
                             {.fd = r->udp->ops->fd(r->udp), .events = POLLIN}};
-    const struct timespec patience = {(time_t)(r->patience_ns / NS_PER_S),
-                                      (long)(r->patience_ns % NS_PER_S)};
+    const struct timespec patience = time_to_timespec(r->patience_ns);
     if (ppoll(fds, 2, r->patience_ns ? &patience : NULL, NULL) <= 0)
         return 0;
     if (fds[0].revents)

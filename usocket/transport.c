@@ -18,8 +18,7 @@ Transport *transport_close(Transport *t)
 int transport_wait(Transport *t, uint64_t timeout_ns)
 {
     struct pollfd p = {.fd = t->ops->fd(t), .events = POLLIN};
-    struct timespec timeout = {.tv_sec = (time_t)(timeout_ns / NS_PER_S),
-                               .tv_nsec = (long)(timeout_ns % NS_PER_S)};
+    struct timespec timeout = time_to_timespec(timeout_ns);
     int n = ppoll(&p, 1, timeout_ns == UINT64_MAX ? NULL : &timeout, NULL);
     if (n < 0)
         return -errno;

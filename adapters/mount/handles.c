@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "adapters/mount/mount.h"
+#include "base/os.h"
 #include "base/time.h"
 
 /* How long the kernel's release of what a program has closed may take to come here, where all
@@ -55,13 +56,9 @@ static bool are_all_flushed(const Inode *inode)
  * do not wait until a descriptor is closed again. Under the lock, which is given back meanwhile. */
 static void await_closed(const Mount *m, Inode *inode, int flags)
 {
-    struct timespec until;
     if ((flags & O_ACCMODE) != O_RDWR || !passthrough_is_possible(m, inode))
         return;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += RELEASE_MS * NS_PER_MS;
-    until.tv_sec += until.tv_nsec / NS_PER_S;
-    until.tv_nsec %= NS_PER_S;
+    const struct timespec until = time_to_timespec(os_now_ns() + RELEASE_MS * NS_PER_MS);
     int res = 0;
     while (res == 0 && inode->openings.unpassed > 0 && are_all_flushed(inode))
         res = pthread_cond_clockwait(&inode->released, &inode->lock, CLOCK_MONOTONIC, &until);

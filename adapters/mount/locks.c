@@ -197,8 +197,7 @@ static void *locks_main(void *ctx)
         if (list_empty(&l->waiters)) {
             pthread_cond_wait(&l->changed, &l->lock);
         } else {
-            uint64_t ns = os_now_ns() + AGAIN_NS;
-            struct timespec until = {(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
+            struct timespec until = time_to_timespec(os_now_ns() + AGAIN_NS);
             (void)pthread_cond_clockwait(&l->changed, &l->lock, CLOCK_MONOTONIC, &until);
         }
         attempt_all(l);

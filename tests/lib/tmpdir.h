@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/time.h"
+
 typedef struct TmpDir {
     char path[64];
 } TmpDir;
@@ -78,9 +80,7 @@ static inline void tmpdir_touch(const TmpDir *d, const char *name, uint64_t read
                                 uint64_t written_ns)
 {
     char path[256];
-    struct timespec times[2] = {
-        {(time_t)(read_ns / 1000000000), (long)(read_ns % 1000000000)},
-        {(time_t)(written_ns / 1000000000), (long)(written_ns % 1000000000)}};
+    struct timespec times[2] = {time_to_timespec(read_ns), time_to_timespec(written_ns)};
     tmpdir_check(utimensat(AT_FDCWD, tmpdir_path(d, name, path), times, 0) == 0, path);
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "tests/net/truth_uring.h"
 
 Shared *shared;
@@ -78,7 +79,7 @@ static uint64_t now_ns(void)
 {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    return time_from_timespec(t);
 }
 
 static int open_timed(const char *path, int flags)

@@ -15,6 +15,7 @@
 
 #include <dodo/dodo.h>
 
+#include "base/time.h"
 #include "tests/lib/case.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/call_asserts.h"
@@ -59,8 +60,7 @@ static inline void await_settled(void)
     do {
         (void)sched_yield();
         (void)clock_gettime(CLOCK_REALTIME, &now);
-    } while ((now.tv_sec - st.st_ctim.tv_sec) * 1000000000 + now.tv_nsec - st.st_ctim.tv_nsec <
-             100 * 1000000);
+    } while (time_from_timespec(now) < time_from_timespec(st.st_ctim) + 100 * NS_PER_MS);
 }
 
 /* The test's own descriptor must not be one that could write. */

@@ -27,6 +27,7 @@
 #include <dodo/manage.h>
 
 #include "base/cleanup.h"
+#include "base/time.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/scenario.h"
 #include "tests/lib/seccomp.h"
@@ -497,8 +498,7 @@ static void until_stamp_settles(void)
     do {
         (void)sched_yield();
         CHECK(clock_gettime(CLOCK_REALTIME, &now) == 0);
-    } while ((now.tv_sec - st.st_ctim.tv_sec) * 1000000000 + now.tv_nsec - st.st_ctim.tv_nsec <
-             100 * 1000000);
+    } while (time_from_timespec(now) < time_from_timespec(st.st_ctim) + 100 * NS_PER_MS);
 }
 
 /* The same file, opened with @flags in place of how it was. */

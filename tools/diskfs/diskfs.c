@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
+#include "base/time.h"
 #include "tools/diskfs/model.h"
 #include "tools/diskfs/wait.h"
 
@@ -190,8 +191,7 @@ static void wait_until(Disk *d, uint64_t end_ns)
 {
     struct pollfd request = {.fd = d->session ? fuse_session_fd(d->session) : -1, .events = POLLIN};
     for (uint64_t now_ns; d->session && (now_ns = os_now_ns()) < end_ns;) {
-        struct timespec left = {.tv_sec = (time_t)((end_ns - now_ns) / NS_PER_S),
-                                .tv_nsec = (long)((end_ns - now_ns) % NS_PER_S)};
+        struct timespec left = time_to_timespec(end_ns - now_ns);
         if (d->beside_count == BESIDE_MAX - 1 || ppoll(&request, 1, &left, NULL) < 0 ||
             (request.revents && !take_beside(d)))
             break;

@@ -10,8 +10,7 @@
 
 static inline void disk_wait_until(uint64_t end_ns)
 {
-    struct timespec end = {.tv_sec = (time_t)(end_ns / NS_PER_S),
-                           .tv_nsec = (long)(end_ns % NS_PER_S)};
+    struct timespec end = time_to_timespec(end_ns);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR)
         ;
 }
