@@ -2,12 +2,10 @@
 #include "libdodo/mirror.h"
 #include "tests/unit/client_fixture.h"
 
-#include "base/cleanup.h"
-
 World w;
 int the_file;
 
-static void rng(void *ctx, void *buf, size_t len)
+void rng(void *ctx, void *buf, size_t len)
 {
     (void)ctx;
     for (size_t i = 0; i < len; i++) {
@@ -18,7 +16,7 @@ static void rng(void *ctx, void *buf, size_t len)
 
 /* ---- the wires ------------------------------------------------------------------------------ */
 
-static Addr addr_of(unsigned host)
+Addr addr_of(unsigned host)
 {
     return addr_sim((uint16_t)host, 1);
 }
@@ -97,221 +95,6 @@ static void imd_probe_ack(void *ctx, void *session, const uint8_t *payload, size
     imd_message(ctx, session, WIRE_PROBE_ACK, payload, len);
 }
 
-/* ---- the manager ---------------------------------------------------------------------------- */
-
-static bool avoids(const OpOpen *open, uint64_t epoch)
-{
-    for (unsigned i = 0; i < open->avoid_count; i++)
-        if (open->avoid[i] == epoch)
-            return true;
-    return false;
-}
-
-static bool drains(uint64_t epoch)
-{
-    for (unsigned i = 0; i < w.cmd.drained_count; i++)
-        if (w.cmd.drained[i] == epoch)
-            return true;
-    return false;
-}
-
-static bool refuses(const OpOpen *open, uint64_t epoch)
-{
-    return avoids(open, epoch) || drains(epoch);
-}
-
-static size_t second_open(const OpOpen *open, uint8_t *body, uint16_t *ret_status)
-{
-    ImdRegion region = {.region = ++w.cmd.regions,
-                        .opening = 1,
-                        .pool_offset = w.second.pool_used,
-                        .len = open->len};
-    bool full = w.cmd.second_room && open->len > w.cmd.second_room;
-    if (w.second.dead || full || refuses(open, w.second.epoch)) {
-        *ret_status = STATUS_NO_MEMORY;
-        return 0;
-    }
-    rng(NULL, &region.capability, sizeof region.capability);
-    w.second.pool_used += (open->len + 4095) / 4096 * 4096;
-    assert_true(w.second.pool_used <= POOL_BYTES);
-    assert_int_equal(imd_data_add(w.second.data, &region), 0);
-    OpOpenReply reply = {.host = addr_of(HOST_SECOND),
-                         .address = {w.second.epoch, region.region, 1, region.capability},
-                         .control_port = CONTROL_PORT};
-    return wire_open_reply_encode(&reply, body);
-}
-
-static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_status)
-{
-    OpOpen open;
-    assert_int_equal(wire_open_decode(q->body, q->body_len, &open), 0);
-    w.heard.opens++;
-    w.heard.open = open;
-    w.heard.avoided = open.avoid_count;
-    for (unsigned i = 0; i < open.avoid_count; i++) { /* of one that this world had, each once */
-        assert_true(open.avoid[i] >= w.first_epoch && (open.avoid[i] <= w.epoch || w.second.data));
-        for (unsigned k = 0; k < i; k++)
-            assert_true(open.avoid[k] != open.avoid[i]);
-    }
-    if (w.cmd.limited && w.cmd.room == 0)
-        *ret_status = STATUS_NO_MEMORY;
-    if (*ret_status != STATUS_OK)
-        return 0;
-    w.cmd.room--;
-    if (w.second.epoch && (w.net.imd_dead || refuses(&open, w.epoch)))
-        return second_open(&open, body, ret_status);
-    if (w.cmd.reuse && (open.flags & REGION_RETAIN)) {
-        OpOpenReply kept = {
-            .host = addr_of(HOST_IMD), .reused = true, .control_port = CONTROL_PORT};
-        imd_data_reopen(w.data, w.cmd.last.region, ++w.cmd.last.opening, &w.cmd.last.capability);
-        kept.address = w.cmd.last;
-        return wire_open_reply_encode(&kept, body);
-    }
-    ImdRegion region = {
-        .region = ++w.cmd.regions, .opening = 1, .pool_offset = w.pool_used, .len = open.len};
-    rng(NULL, &region.capability, sizeof region.capability);
-    w.pool_used += (open.len + 4095) / 4096 * 4096;
-    assert_true(w.pool_used <= POOL_BYTES);
-    assert_int_equal(imd_data_add(w.data, &region), 0);
-    const Addr network = {.kind = ADDR_IP4, .port = 7701, .host = {10, 0, 0, 9}};
-    OpOpenReply reply = {.host = w.cmd.elsewhere ? network : addr_of(HOST_IMD),
-                         .address = {w.epoch, region.region, 1, region.capability},
-                         .control_port = CONTROL_PORT};
-    w.cmd.last = reply.address;
-    return wire_open_reply_encode(&reply, body);
-}
-
-/* The last region of the first host, and one like it on the second. */
-static size_t manager_take(uint8_t *body)
-{
-    ImdRegion region = {.region = ++w.cmd.regions,
-                        .opening = 1,
-                        .pool_offset = w.second.pool_used,
-                        .len = w.heard.open.len};
-    rng(NULL, &region.capability, sizeof region.capability);
-    w.second.pool_used += (w.heard.open.len + 4095) / 4096 * 4096;
-    assert_int_equal(imd_data_add(w.second.data, &region), 0);
-    imd_data_reopen(w.data, w.cmd.last.region, ++w.cmd.last.opening, &w.cmd.last.capability);
-    OpTakeReply reply = {.from = {addr_of(HOST_IMD), CONTROL_PORT, w.cmd.last},
-                         .to = {addr_of(HOST_SECOND),
-                                CONTROL_PORT,
-                                {w.second.epoch, region.region, 1, region.capability}},
-                         .len = w.heard.open.len,
-                         .stamp = {1, 2, 3}};
-    return wire_take_reply_encode(&reply, body);
-}
-
-static size_t moves_answer(uint8_t *body)
-{
-    OpMovesReply reply = {.rate = w.cmd.move_rate, .count = w.cmd.drained_count};
-    memcpy(reply.epochs, w.cmd.drained, w.cmd.drained_count * sizeof *reply.epochs);
-    return wire_moves_reply_encode(&reply, body);
-}
-
-static size_t manager_open_once(const WireRequest *q, uint8_t *body, uint16_t *ret_status)
-{
-    unsigned at = q->id % ARRAY_SIZE(w.cmd.opened);
-    if (q->id != w.cmd.opened[at].id) {
-        w.cmd.opened[at].id = q->id;
-        w.cmd.opened[at].status = w.cmd.open_status;
-        w.cmd.opened[at].len = manager_open(q, w.cmd.opened[at].body, &w.cmd.opened[at].status);
-    }
-    memcpy(body, w.cmd.opened[at].body, w.cmd.opened[at].len);
-    *ret_status = w.cmd.opened[at].status;
-    return w.cmd.opened[at].len;
-}
-
-static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_status)
-{
-    OpClose close;
-    OpAliveReply alive = {.flags = w.cmd.want_list       ? ALIVE_WANT_LIST
-                                   : w.cmd.drained_count ? ALIVE_MOVE
-                                                         : 0};
-    switch (q->op) {
-    case OP_OPEN:
-        return manager_open_once(q, body, ret_status);
-    case OP_CLOSE:
-        assert_int_equal(wire_close_decode(q->body, q->body_len, &close), 0);
-        w.heard.closes++;
-        w.heard.closed = close.address;
-        w.heard.close_stamp = close.stamp;
-        w.heard.releases += close.mode == CLOSE_RELEASE;
-        *ret_status = w.cmd.close_gone > 0 ? STATUS_GONE : w.cmd.close_status;
-        w.cmd.close_gone -= w.cmd.close_gone > 0;
-        w.cmd.dead |= w.cmd.close_last == 1;
-        w.cmd.close_last -= w.cmd.close_last > 0;
-        return 0;
-    case OP_LEAVE:
-        *ret_status = w.cmd.leave_status;
-        return 0;
-    case OP_ALIVE:
-        w.heard.alives++;
-        w.cmd.want_list = false;
-        return wire_alive_reply_encode(&alive, body);
-    case OP_REPORT:
-        w.heard.reports++;
-        assert_int_equal(wire_report_decode(q->body, q->body_len, &w.heard.report), 0);
-        return 0;
-    case OP_MOVES:
-        w.heard.moves_asked++;
-        assert_int_equal(wire_moves_decode(q->body, q->body_len, &w.heard.moves), 0);
-        return moves_answer(body);
-    case OP_TAKE:
-        assert_int_equal(wire_take_decode(q->body, q->body_len, &w.heard.take), 0);
-        *ret_status = w.cmd.take_status;
-        return w.cmd.take_status == STATUS_OK ? manager_take(body) : 0;
-    case OP_CLAIM:
-        w.heard.claims++;
-        assert_int_equal(wire_claim_decode(q->body, q->body_len, &w.heard.claim), 0);
-        assert_in_range(w.heard.claim.list, 1, w.heard.claims); /* one or more of pages each */
-        return 0;
-    default:
-        return 0;
-    }
-}
-
-static void manager_send(Endpoint *e, unsigned host, Session *s, uint8_t type,
-                         const uint8_t *payload, size_t len)
-{
-    uint8_t datagram[DATAGRAM_MAX];
-    wire(addr_of(host), &s->peer, datagram, endpoint_seal(e, s, type, payload, len, datagram));
-}
-
-static void manager_request(Endpoint *e, unsigned host, Session *s, const uint8_t *payload,
-                            size_t len)
-{
-    WireRequest q;
-    uint8_t body[WIRE_BODY_MAX], out[WIRE_PAYLOAD_MAX];
-    uint16_t status = STATUS_OK;
-    assert_int_equal(wire_request_decode(payload, len, &q), 0);
-    size_t n = 0;
-    if (w.cmd.asked_last != host) /* a manager knows its own answers only */
-        memset(w.cmd.opened, 0, sizeof w.cmd.opened);
-    if (host == HOST_OTHER && w.cmd.other_refuses) {
-        w.cmd.standbys++;
-        status = STATUS_STANDBY;
-    } else {
-        n = manager_answer(&q, body, &status);
-    }
-    w.cmd.asked_last = host;
-    if (q.op == OP_OPEN && w.cmd.opens_unheard > 0) {
-        w.cmd.opens_unheard--;
-        return;
-    }
-    WireReply reply = {.id = q.id, .op = q.op, .status = status, .body = body, .body_len = n};
-    manager_send(e, host, s, WIRE_REPLY, out, wire_reply_encode(&reply, out));
-}
-
-static void manager_input(Endpoint *e, unsigned host, const EndpointInput *in)
-{
-    uint8_t out[WIRE_PAYLOAD_MAX];
-    WirePing ping;
-    if (in->type == WIRE_PING && wire_ping_decode(in->payload, in->payload_len, &ping) == 0)
-        manager_send(e, host, in->session, WIRE_PONG, out, wire_ping_encode(&ping, out));
-    else if (in->type == WIRE_REQUEST && !(host == HOST_MANAGER && w.cmd.slow))
-        manager_request(e, host, in->session, in->payload, in->payload_len);
-}
-
 /* ---- the loop ------------------------------------------------------------------------------- */
 
 static void imd_refuse(const EndpointInput *in)
@@ -385,92 +168,6 @@ uint32_t sum_of(const void *data, size_t len, uint64_t seed)
     for (size_t i = 0; i < len; i++)
         sum = sum * 31 + ((const uint8_t *)data)[i];
     return sum ? sum : 1;
-}
-
-static void share_join(ShareAsk *ask)
-{
-    unsigned i = 0;
-    while (w.shared.joined[i] && ask->share != &w.shared.of[i])
-        i++;
-    assert_in_range(i, 0, SHARES_MAX - 1);
-    if (!w.shared.map) {
-        w.shared.map = calloc(1, share_map_bytes(ask->name.name.len));
-        share_map_begin(w.shared.map, &ask->name);
-    }
-    assert_true(share_map_good(w.shared.map, &ask->name));
-    bool taken = w.shared.elsewhere;
-    for (unsigned k = 0; k < SHARES_MAX; k++)
-        taken |= w.shared.opener[k];
-    ask->made = !taken && !w.shared.joined[i] && w.shared.map->present == 0;
-    w.shared.map->present += !w.shared.joined[i];
-    w.shared.joined[i] = true;
-    w.shared.opener[i] |= !taken;
-    w.shared.of[i].map = w.shared.map;
-    ask->share = &w.shared.of[i];
-    ask->opener = w.shared.opener[i];
-}
-
-static void hook_share_end(void *ctx, Share *share)
-{
-    unsigned i = (unsigned)(share - w.shared.of);
-    (void)ctx;
-    assert_true(w.shared.joined[i]);
-    w.shared.joined[i] = w.shared.opener[i] = false;
-    w.shared.map->present--;
-}
-
-static uint64_t stamp_taken(void)
-{
-    return w.disk.stamp_taken_ns ? w.disk.stamp_taken_ns : UINT64_MAX / 2;
-}
-
-Stamp file_stamp_now(void)
-{
-    if (w.disk.stamp.size)
-        return w.disk.stamp;
-    return (Stamp){.size = w.disk.size, .mtime_ns = 5, .ctime_ns = w.disk.stamp_moved ? 6 : 5};
-}
-
-void do_file(Call *call)
-{
-    FileResult r = {0};
-    size_t left = call->file_offset < w.disk.size ? w.disk.size - call->file_offset : 0;
-    bool hit = call->file_offset >= w.disk.error_from;
-    if (call->need == NEED_FILE_READ && w.disk.read_error && hit) {
-        r = (FileResult){.count = -1, .error = w.disk.read_error};
-    } else if (call->need == NEED_FILE_READ) {
-        r.count = (ssize_t)(call->file_len < left ? call->file_len : left);
-        memcpy(call->file_buf, w.disk.bytes + call->file_offset, (size_t)r.count);
-        w.disk.bytes_read += (uint64_t)r.count;
-    } else if (call->need == NEED_FILE_WRITE) {
-        call_file_taken(call);
-        size_t n = w.disk.write_short && w.disk.write_short < call->file_len ? w.disk.write_short
-                                                                             : call->file_len;
-        if (w.disk.write_error && hit)
-            r = (FileResult){.count = -1, .error = w.disk.write_error};
-        else
-            memcpy(w.disk.bytes + call->file_offset, call->file_buf,
-                   (size_t)(r.count = (ssize_t)n));
-    } else if (call->need == NEED_FILE_SYNC) {
-        w.disk.syncs++;
-        if (w.disk.sync_error)
-            r = (FileResult){.count = -1, .error = w.disk.sync_error};
-    } else if (call->need == NEED_CHECKS_SAVE) {
-        assert_true(call->file_len <= sizeof w.record);
-        memcpy(w.record, call->file_buf, w.record_len = call->file_len);
-    } else if (call->need == NEED_CHECKS_LOAD) {
-        assert_true(w.record_len <= call->file_len);
-        memcpy(call->file_buf, w.record, w.record_len);
-        r.count = (ssize_t)w.record_len;
-    } else if (call->need == NEED_FILE_STAMP) {
-        r.stamp = file_stamp_now();
-        r.taken_ns = stamp_taken();
-        r.granule_ns = NS_PER_MS;
-        r.lease = w.disk.lease;
-    } else if (call->need == NEED_SHARE) {
-        share_join((ShareAsk *)(void *)call->file_buf);
-    }
-    call_file_done(call, &r, w.now);
 }
 
 void channel_run(unsigned i)
@@ -581,7 +278,7 @@ int open_at(uint64_t len, uint64_t offset, unsigned flags)
     Call call;
     FileGiven given = {
         .file = &the_file, .lease = w.disk.lease, .stamp = file_stamp_now(), .retainable = true};
-    given.taken_ns = stamp_taken();
+    given.taken_ns = file_stamp_taken();
     given.granule_ns = NS_PER_MS;
     call_open_start(&call, w.channels[1], &given, len, offset, flags, w.now);
     return (int)done(&call);
@@ -726,15 +423,6 @@ void imd_start(uint64_t epoch)
     ImdDataSink sink = {.message = imd_message, .burst = imd_burst, .probe_ack = imd_probe_ack};
     w.imd = endpoint(ROLE_IMD, (uint8_t)epoch, epoch);
     w.data = imd_data_new(&config, &env, &sink);
-}
-
-void manager_ping(void)
-{
-    static const WirePing ping = {.nonce = 1};
-    uint8_t out[WIRE_PAYLOAD_MAX];
-    const size_t len = wire_ping_encode(&ping, out);
-    for (Session *s = NULL; (s = endpoint_walk(w.manager, s));)
-        manager_send(w.manager, HOST_MANAGER, s, WIRE_PING, out, len);
 }
 
 static void second_stop(void)

@@ -165,17 +165,30 @@ extern int the_file;
 /* ---- the wires ------------------------------------------------------------------------------ */
 
 enum { HOST_MANAGER = 1, HOST_IMD = 2, HOST_SECOND = 3, HOST_OTHER = 5, HOST_CLIENT = 10 };
+Addr addr_of(unsigned host);
+void rng(void *ctx, void *buf, size_t len); /* as an Env wants it */
 void wire(Addr from, const Addr *to, const uint8_t *bytes, size_t len);
 /* What the other manager is, and from now on: see WireHello.epoch. */
 void other_start(uint64_t number);
 void other_is(uint64_t number);
 void imd_message(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len);
 
+/* ---- the manager ----------------------------------------------------------------------------- */
+
+void manager_input(Endpoint *e, unsigned host, const EndpointInput *in);
+/* A PING of the manager, in all sessions. */
+void manager_ping(void);
+
+/* ---- the file, and what is shared of it ------------------------------------------------------ */
+
+Stamp file_stamp_now(void);
+uint64_t file_stamp_taken(void);
+void do_file(Call *call);
+void hook_share_end(void *ctx, Share *share);
+
 /* ---- the loop ------------------------------------------------------------------------------- */
 
 void deliver(Datagram *d);
-Stamp file_stamp_now(void);
-void do_file(Call *call);
 void channel_run(unsigned i);
 /* Until nothing is on the wires and no timer is due before @until. */
 void run_until(uint64_t until);
@@ -211,8 +224,6 @@ void write_some(int rd, off_t at, size_t len, uint8_t value);
 
 void imd_start(uint64_t epoch);
 void imd_stop(void);
-/* A PING of the manager, in all sessions. */
-void manager_ping(void);
 enum { SECOND_EPOCH = 990 };       /* of the first second one */
 void second_start(uint64_t epoch); /* in place of one that was there */
 /* Checks (@block_sum) would hide what most tests are there for. */
