@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The scenarios in which a region has, or gets, another copy: mirrors, moves, what is carried. */
-#include "tests/sim/params_copies.h"
+#include "tests/sim/params_private.h"
 
 /* With room for all copies, so that check.c knows that each region gets its second one. */
 static void make_mirrored(Params *p, SimRng *r)

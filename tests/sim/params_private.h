@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* What a seed decides of other copies (params_copies.c), and what that takes of params.c. */
-#ifndef DODO_TESTS_SIM_PARAMS_COPIES_H
-#define DODO_TESTS_SIM_PARAMS_COPIES_H
+/* What params.c, params_scenarios.c and params_copies.c have of each other. */
+#ifndef DODO_TESTS_SIM_PARAMS_PRIVATE_H
+#define DODO_TESTS_SIM_PARAMS_PRIVATE_H
 
 #include "tests/sim/world.h"
 
 /* ---- params.c ---- */
 uint64_t params_ms(SimRng *r, uint64_t lo, uint64_t hi); /* that many milliseconds [ns] */
+uint32_t params_maybe(SimRng *r, uint32_t max_ppm); /* so often at most; half of the time never */
 void params_choose_faults(Params *p, SimRng *r, unsigned kinds);
+
+/* ---- params_scenarios.c ---- */
+void params_bias(Params *p, SimRng *r); /* to what the seed's scenario is of */
 void params_retain(Params *p, SimRng *r);
 void params_contention(Params *p, SimRng *r);
 
