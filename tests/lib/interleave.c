@@ -2,22 +2,15 @@
 #include "tests/lib/interleave.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "tests/lib/interleave_private.h"
-#include "tests/lib/sim_rng.h"
 
 enum {
     STACK_BYTES = 256 << 10,
@@ -26,12 +19,6 @@ enum {
     STEPS_MAX = 100000, /* of one schedule; more of them never end */
     RANDOM_SWITCH_PPM = 150000,
 };
-
-/* One of several ways to go on. Ways other than 0 cost a preemption, or nothing. */
-typedef struct Decision {
-    uint8_t taken, ways, cost;
-    uint8_t spent; /* preemptions before it */
-} Decision;
 
 enum ThreadState { READY, AT_LOCK, AT_COND, AT_FD, AT_JOIN, OVER };
 
@@ -56,27 +43,15 @@ typedef struct Lock {
     int owner;
 } Lock;
 
-/* What survives the process that explores. */
-typedef struct Shared {
-    InterleaveResult result;
-    enum Lateness lateness;
-    bool late_ever;
-    unsigned decisions_count;
-    Decision decisions[INTERLEAVE_DECISIONS];
-} Shared;
-
 /* The linker's: static memory, and in it the threads' own variables, if there are any. */
 extern char __executable_start[], __data_start[], _end[];
 extern char __start_interleave_own[] __attribute__((weak));
 extern char __stop_interleave_own[] __attribute__((weak));
 
+ExplorerPlan plan;
+
 static struct {
-    const InterleaveScenario *scenario;
-    unsigned breaks;
-    Shared *shared;
-    unsigned threads_count, prefix; /* decisions that are given */
-    bool random, trace, failed;
-    SimRng rng;
+    unsigned threads_count;
     uint64_t steps;
     int self;
     ucontext_t home;
@@ -90,26 +65,11 @@ int explorer_self(void)
     return x.self;
 }
 
-unsigned explorer_breaks(void)
-{
-    return x.breaks;
-}
-
-enum Lateness explorer_lateness(void)
-{
-    return x.shared->lateness;
-}
-
-void explorer_late(void)
-{
-    x.shared->late_ever = true;
-}
-
 /* ---- what fails ------------------------------------------------------------------------------ */
 
 void interleave_fail(const char *format, ...)
 {
-    InterleaveResult *r = &x.shared->result;
+    InterleaveResult *r = &plan.shared->result;
     const Thread *t = x.self == NOBODY ? NULL : &x.threads[x.self];
     int n = t ? snprintf(r->what, sizeof r->what, "thread %d, which %s: ", x.self,
                          t->what ? t->what : "begins")
@@ -118,7 +78,7 @@ void interleave_fail(const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(r->what + n, sizeof r->what - (size_t)n, format, args);
     va_end(args);
-    x.failed = true;
+    plan.failed = true;
     x.self = NOBODY;
     (void)setcontext(&x.home);
     abort();
@@ -141,23 +101,23 @@ static void fail_stuck(void)
 
 void interleave_count(unsigned what)
 {
-    x.shared->result.counts[what]++;
+    plan.shared->result.counts[what]++;
 }
 
 /* ---- decisions ------------------------------------------------------------------------------- */
 
 static unsigned decide(unsigned ways, bool cost)
 {
-    Shared *s = x.shared;
+    Shared *s = plan.shared;
     unsigned n = s->decisions_count, taken = 0;
     if (ways == 1)
         return 0;
     if (n == INTERLEAVE_DECISIONS)
         interleave_fail("more than %d decisions", INTERLEAVE_DECISIONS);
-    if (n < x.prefix)
+    if (n < plan.prefix)
         taken = s->decisions[n].taken;
-    else if (x.random && (!cost || sim_rng_chance(&x.rng, RANDOM_SWITCH_PPM)))
-        taken = (unsigned)sim_rng_below(&x.rng, ways);
+    else if (plan.random && (!cost || sim_rng_chance(&plan.rng, RANDOM_SWITCH_PPM)))
+        taken = (unsigned)sim_rng_below(&plan.rng, ways);
     if (taken >= ways)
         interleave_fail("decision %u has %u ways now", n, ways);
     uint8_t spent = n ? s->decisions[n - 1].spent : 0;
@@ -266,7 +226,7 @@ static void schedule(void)
         if (n == 0)
             continue;
         bool stays = way[0] == x.self;
-        for (int i = 0; x.shared->lateness == STORES_ANY && i < (int)x.threads_count; i++)
+        for (int i = 0; plan.shared->lateness == STORES_ANY && i < (int)x.threads_count; i++)
             if (memory_has_late(i))
                 way[ways++] = i;
         unsigned taken = decide(ways, stays);
@@ -285,7 +245,7 @@ static void step(const char *what, const void *at, const void *pc)
     if (++x.steps > STEPS_MAX)
         interleave_fail("the threads never end");
     schedule();
-    if (x.trace)
+    if (plan.trace)
         (void)printf("%#tx: thread %d %s %p\n", (const char *)pc - __executable_start, x.self, what,
                      at);
 }
@@ -391,7 +351,7 @@ int interleave_broadcast(const void *cond)
 {
     memory_check(cond, 1, "a broadcast");
     explorer_point("wakes all at", cond, __builtin_return_address(0));
-    wake(cond, !(x.breaks & BREAK_BROADCAST));
+    wake(cond, !(plan.breaks & BREAK_BROADCAST));
     return 0;
 }
 
@@ -462,8 +422,8 @@ static Thread *thread_add(void (*main)(void), void *(*fn)(void *), void *arg)
 
 static void threads_make(void)
 {
-    for (unsigned i = 0; i < INTERLEAVE_THREADS && x.scenario->threads[i]; i++)
-        (void)thread_add(x.scenario->threads[i], NULL, NULL);
+    for (unsigned i = 0; i < INTERLEAVE_THREADS && plan.scenario->threads[i]; i++)
+        (void)thread_add(plan.scenario->threads[i], NULL, NULL);
 }
 
 int interleave_create(unsigned long *ret, void *(*fn)(void *), void *arg)
@@ -503,194 +463,35 @@ static void statics_restore(void)
         return;
     }
     __typeof__(x) kept = x;
+    const ExplorerPlan kept_plan = plan;
     memcpy(__data_start, kept.statics, n);
+    __asm__ volatile("" ::: "memory"); /* x and plan are in there: the compiler cannot know */
     x = kept;
+    plan = kept_plan;
 }
 
 /* A failure comes back to where the context was kept last. */
-static void run(void)
+void explorer_run(void)
 {
     memory_reset();
     statics_restore();
     memset(x.locks, 0, sizeof x.locks);
     x.steps = 0;
     x.self = NOBODY;
-    x.failed = false;
+    plan.failed = false;
     x.threads_count = 0;
-    x.shared->decisions_count = 0;
+    plan.shared->decisions_count = 0;
     (void)getcontext(&x.home);
-    if (x.failed)
+    if (plan.failed)
         return;
-    if (x.scenario->begin)
-        x.scenario->begin();
+    if (plan.scenario->begin)
+        plan.scenario->begin();
     threads_make();
     schedule();
-    if (x.failed)
+    if (plan.failed)
         return;
     (void)getcontext(&x.home);
-    if (!x.failed && x.scenario->end)
-        x.scenario->end();
-    x.shared->result.steps += x.steps;
-}
-
-/* ---- many schedules -------------------------------------------------------------------------- */
-
-/* The next one in order, with no more than so many preemptions. */
-static bool next_schedule(unsigned preemptions)
-{
-    Shared *s = x.shared;
-    for (unsigned n = s->decisions_count; n > 0; n--) {
-        Decision *d = &s->decisions[n - 1];
-        if (d->taken + 1 == d->ways || d->spent + d->cost > preemptions)
-            continue;
-        d->taken++;
-        x.prefix = n;
-        return true;
-    }
-    return false;
-}
-
-static void explore_all(enum Lateness lateness, const InterleaveLimits *limits)
-{
-    InterleaveResult *r = &x.shared->result;
-    uint64_t count = 0;
-    x.shared->lateness = lateness;
-    x.prefix = 0;
-    do {
-        if (++count > limits->schedules_max) {
-            x.failed = true;
-            (void)snprintf(r->what, sizeof r->what, "more than %" PRIu64 " schedules",
-                           limits->schedules_max);
-            return;
-        }
-        run();
-        r->schedules++;
-    } while (!x.failed && next_schedule(limits->preemptions));
-}
-
-static void explore_random(const InterleaveLimits *limits)
-{
-    x.shared->lateness = STORES_ANY;
-    x.prefix = 0;
-    x.random = true;
-    for (uint64_t i = 0; i < limits->random && !x.failed; i++) {
-        sim_rng_init(&x.rng, i, 0x7363686564);
-        run();
-        x.shared->result.random++;
-    }
-}
-
-static const char *const lateness_names[] = {"now", "late", "any"};
-
-/* When stores are seen, and the decisions that are not the first way: "late 17:1 42:2". */
-static void schedule_text(const Shared *s, char *ret, size_t size)
-{
-    size_t n = (size_t)snprintf(ret, size, "%s", lateness_names[s->lateness]);
-    for (unsigned i = 0; i < s->decisions_count && n < size; i++)
-        if (s->decisions[i].taken)
-            n += (size_t)snprintf(ret + n, size - n, " %u:%u", i, s->decisions[i].taken);
-}
-
-static bool schedule_parse(Shared *s, const char *text)
-{
-    bool known = false;
-    size_t skip = strcspn(text, " ");
-    for (unsigned i = 0; i < 3; i++)
-        if (strlen(lateness_names[i]) == skip && strncmp(text, lateness_names[i], skip) == 0) {
-            s->lateness = (enum Lateness)i;
-            known = true;
-        }
-    unsigned at, way;
-    int used;
-    for (text += skip; sscanf(text, " %u:%u%n", &at, &way, &used) == 2; text += used) {
-        if (at >= INTERLEAVE_DECISIONS || way > UINT8_MAX)
-            return false;
-        s->decisions[at].taken = (uint8_t)way;
-        x.prefix = at + 1;
-    }
-    return known && !*text;
-}
-
-static Shared *shared_memory(void)
-{
-    void *p = mmap(NULL, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        abort();
-    return p;
-}
-
-/* A crash ends the process, whatever the test's framework does about signals, and leaves no core.
- */
-static void die_of_crashes(void)
-{
-    static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
-    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
-        (void)signal(crashes[i], SIG_DFL);
-    (void)prctl(PR_SET_DUMPABLE, 0);
-}
-
-/* In a process of its own: what a failed schedule leaves behind harms no other, and a crash is a
- * failure as others are. */
-static void in_child(const InterleaveScenario *s, unsigned breaks, void (*work)(const void *arg),
-                     const void *arg, InterleaveResult *ret)
-{
-    Shared *shared = shared_memory();
-    int status;
-    (void)fflush(NULL);
-    pid_t pid = fork();
-    if (pid < 0)
-        abort();
-    if (pid == 0) {
-        die_of_crashes();
-        x.scenario = s;
-        x.breaks = breaks;
-        x.shared = shared;
-        work(arg);
-        shared->result.failed = x.failed;
-        (void)fflush(NULL);
-        _exit(0);
-    }
-    if (waitpid(pid, &status, 0) != pid)
-        abort();
-    *ret = shared->result;
-    if (!WIFEXITED(status)) {
-        ret->failed = true;
-        (void)snprintf(ret->what, sizeof ret->what, "the code died (%s)",
-                       strsignal(WTERMSIG(status)));
-    }
-    if (ret->failed)
-        schedule_text(shared, ret->schedule, sizeof ret->schedule);
-    (void)munmap(shared, sizeof *shared);
-}
-
-static void work_explore(const void *arg)
-{
-    const InterleaveLimits *limits = arg;
-    explore_all(STORES_NOW, limits);
-    if (!x.failed && x.shared->late_ever)
-        explore_all(STORES_LATE, limits);
-    if (!x.failed)
-        explore_random(limits);
-}
-
-static void work_replay(const void *arg)
-{
-    if (!schedule_parse(x.shared, arg)) {
-        (void)fprintf(stderr, "no schedule: %s\n", (const char *)arg);
-        abort();
-    }
-    run();
-}
-
-void interleave_explore(const InterleaveScenario *s, const InterleaveLimits *limits,
-                        InterleaveResult *ret)
-{
-    in_child(s, limits->breaks, work_explore, limits, ret);
-}
-
-void interleave_replay(const InterleaveScenario *s, unsigned breaks, bool trace,
-                       const char *schedule, InterleaveResult *ret)
-{
-    x.trace = trace;
-    in_child(s, breaks, work_replay, schedule, ret);
+    if (!plan.failed && plan.scenario->end)
+        plan.scenario->end();
+    plan.shared->result.steps += x.steps;
 }

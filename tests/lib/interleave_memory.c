@@ -237,10 +237,10 @@ static void store(void *at, unsigned size, uint64_t value, bool late)
         return;
     }
     if (late)
-        explorer_late();
-    if (!late || explorer_lateness() == STORES_NOW || threads[self].late_count == LATE_MAX)
+        plan.shared->late_ever = true;
+    if (!late || plan.shared->lateness == STORES_NOW || threads[self].late_count == LATE_MAX)
         memory_drain(self);
-    if (late && explorer_lateness() != STORES_NOW)
+    if (late && plan.shared->lateness != STORES_NOW)
         threads[self].late[threads[self].late_count++] = (LateStore){at, size, value};
     else
         put(at, size, value);
@@ -256,7 +256,7 @@ static uint64_t atomic_get(const volatile void *at, unsigned size, const void *p
 
 static void atomic_put(volatile void *at, unsigned size, uint64_t value, int order, const void *pc)
 {
-    bool strong = order == __ATOMIC_SEQ_CST && !(explorer_breaks() & BREAK_STORES);
+    bool strong = order == __ATOMIC_SEQ_CST && !(plan.breaks & BREAK_STORES);
     explorer_point("stores", (const void *)at, pc);
     memory_check((const void *)at, size, "a store");
     store((void *)at, size, value, !strong);
@@ -267,7 +267,7 @@ static uint64_t atomic_exchange_at(volatile void *at, unsigned size, uint64_t va
                                    const uint64_t *expected, const void *pc)
 {
     explorer_point("exchanges", (const void *)at, pc);
-    bool late = expected && explorer_breaks() & BREAK_EXCHANGE;
+    bool late = expected && plan.breaks & BREAK_EXCHANGE;
     if (!late && explorer_self() != NOBODY)
         memory_drain(explorer_self());
     uint64_t old = get((const void *)at, size);

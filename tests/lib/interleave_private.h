@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the explorer, which decides who goes on, and its memory. */
+/* Between the explorer, which decides who goes on, its memory, and the schedules that it runs. */
 #ifndef DODO_TESTS_LIB_INTERLEAVE_PRIVATE_H
 #define DODO_TESTS_LIB_INTERLEAVE_PRIVATE_H
 
 #include "tests/lib/interleave.h"
+#include "tests/lib/sim_rng.h"
 
 enum { NOBODY = -1 };
 
@@ -14,12 +15,35 @@ enum Lateness {
     STORES_ANY   /* the schedule says when */
 };
 
+/* One of several ways to go on. Ways other than 0 cost a preemption, or nothing. */
+typedef struct Decision {
+    uint8_t taken, ways, cost;
+    uint8_t spent; /* preemptions before it */
+} Decision;
+
+/* What survives the process that explores. */
+typedef struct Shared {
+    InterleaveResult result;
+    enum Lateness lateness;
+    bool late_ever; /* some thread has stored what may be seen late */
+    unsigned decisions_count;
+    Decision decisions[INTERLEAVE_DECISIONS];
+} Shared;
+
+/* What is run next, and whether it has failed. */
+typedef struct ExplorerPlan {
+    const InterleaveScenario *scenario;
+    unsigned breaks;
+    Shared *shared;
+    unsigned prefix; /* decisions that are given; the others are random ones, or the first ways */
+    bool random, trace, failed;
+    SimRng rng;
+} ExplorerPlan;
+extern ExplorerPlan plan;
+void explorer_run(void); /* one schedule */
+
 /* The thread that runs, or NOBODY: the scenario begins or ends. */
 int explorer_self(void);
-unsigned explorer_breaks(void);
-enum Lateness explorer_lateness(void);
-/* Some thread stores what may be seen late. */
-void explorer_late(void);
 /* The thread is about to do that; another one may go on first. @pc: where in the code. */
 void explorer_point(const char *what, const void *at, const void *pc);
 
