@@ -15,11 +15,14 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/time.h"
 
 static const char *cmd_path, *imd_path;
 
@@ -44,7 +47,7 @@ static void die(const char *what)
     abort();
 }
 
-static int64_t now_ms(void)
+int64_t now_ms(void)
 {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
@@ -340,6 +343,18 @@ void cluster_tell(Cluster *c, pid_t pid)
 }
 
 /* ---- files -------------------------------------------------------------------------------- */
+
+void file_settle(int fd)
+{
+    struct stat st;
+    struct timespec now;
+    if (fstat(fd, &st) < 0)
+        die("fstat");
+    do {
+        (void)sched_yield();
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+    } while (time_from_timespec(now) < time_from_timespec(st.st_ctim) + 100 * NS_PER_MS);
+}
 
 int cluster_file(Cluster *c, char ret_path[128])
 {

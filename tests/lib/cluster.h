@@ -28,6 +28,8 @@ typedef struct Cluster {
     unsigned imds_count;
 } Cluster;
 
+int64_t now_ms(void); /* CLOCK_MONOTONIC */
+
 /* Paths of the programs. */
 void cluster_programs(const char *cmd, const char *imd);
 /* The same from a test's command line, "TEST CMD IMD"; of another it ends with the usage. */
@@ -56,6 +58,8 @@ void cluster_tell(Cluster *c, pid_t pid);
 /* A new file in the cluster's directory: an open descriptor, 0 bytes long; its path in @ret_path,
  * if not NULL. */
 int cluster_file(Cluster *c, char ret_path[128]);
+/* Until a later change of the file gives another stamp. */
+void file_settle(int fd);
 /* Its key, as it stands in memory. */
 void cluster_key(const Cluster *c, unsigned char ret_key[32]);
 

@@ -97,13 +97,9 @@ static void note_injected(Thread *t, const SimFsResult *r)
     cover(t->process->world, COVER_FILE_OP_FAILED);
 }
 
-static void blocking_done(void *ctx, const SimFsResult *r)
+static void file_over(Thread *t)
 {
-    Thread *t = ctx;
-    t->file.read_result = *r;
     t->file.read_done = true;
-    asker(t, t->file.read_call)->synced |= t->file.need == NEED_FILE_SYNC;
-    note_injected(asker(t, t->file.read_call), r);
     if (t->process->paused)
         return;
     deliver_file(t);
@@ -111,16 +107,19 @@ static void blocking_done(void *ctx, const SimFsResult *r)
     thread_step(t);
 }
 
-static void held_over(void *ctx, uint64_t arg)
+static void blocking_done(void *ctx, const SimFsResult *r)
 {
     Thread *t = ctx;
+    t->file.read_result = *r;
+    asker(t, t->file.read_call)->synced |= t->file.need == NEED_FILE_SYNC;
+    note_injected(asker(t, t->file.read_call), r);
+    file_over(t);
+}
+
+static void held_over(void *ctx, uint64_t arg)
+{
     (void)arg;
-    t->file.read_done = true;
-    if (t->process->paused)
-        return;
-    deliver_file(t);
-    drain(t);
-    thread_step(t);
+    file_over(ctx);
 }
 
 void thread_hold_up(Thread *t, uint64_t ns)

@@ -6,16 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <dodo/dodo.h>
 
-#include "base/time.h"
 #include "tests/lib/case.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/call_asserts.h"
@@ -54,13 +50,7 @@ static inline void begin(const char *config, const char *pool)
 /* Until a later change of the file gives another stamp. */
 static inline void await_settled(void)
 {
-    struct stat st;
-    struct timespec now;
-    assert_int_equal(fstat(fd, &st), 0);
-    do {
-        (void)sched_yield();
-        (void)clock_gettime(CLOCK_REALTIME, &now);
-    } while (time_from_timespec(now) < time_from_timespec(st.st_ctim) + 100 * NS_PER_MS);
+    file_settle(fd);
 }
 
 /* The test's own descriptor must not be one that could write. */

@@ -181,20 +181,32 @@ static uint64_t channel_next_ns(unsigned i)
     return i != w.asleep || i == 0 ? channel_deadline(w.channels[i]) : TIME_NEVER;
 }
 
+static bool deliver_next(void)
+{
+    if (w.net.head == w.net.tail)
+        return false;
+    Datagram d = w.net.queue[w.net.head++ % QUEUE_MAX];
+    w.now += w.net.datagram_ns ? w.net.datagram_ns : 1000;
+    deliver(&d);
+    return true;
+}
+
+static uint64_t next_ns(void)
+{
+    uint64_t next = TIME_NEVER;
+    for (unsigned i = 0; i < CHANNELS; i++)
+        next = min_u64(next, channel_next_ns(i));
+    return next;
+}
+
 void run_until(uint64_t until)
 {
     for (unsigned guard = 0; guard < 200000; guard++) {
         for (unsigned i = 0; i < CHANNELS; i++)
             channel_run(i);
-        if (w.net.head != w.net.tail) {
-            Datagram d = w.net.queue[w.net.head++ % QUEUE_MAX];
-            w.now += w.net.datagram_ns ? w.net.datagram_ns : 1000;
-            deliver(&d);
+        if (deliver_next())
             continue;
-        }
-        uint64_t next = TIME_NEVER;
-        for (unsigned i = 0; i < CHANNELS; i++)
-            next = min_u64(next, channel_next_ns(i));
+        uint64_t next = next_ns();
         if (next > until)
             return;
         if (next > w.now)
@@ -218,15 +230,9 @@ Call *next_file_needed(Channel *ch)
 
 void pump(void)
 {
-    if (w.net.head != w.net.tail) {
-        Datagram d = w.net.queue[w.net.head++ % QUEUE_MAX];
-        w.now += w.net.datagram_ns ? w.net.datagram_ns : 1000;
-        deliver(&d);
+    if (deliver_next())
         return;
-    }
-    uint64_t next = TIME_NEVER;
-    for (unsigned i = 0; i < CHANNELS; i++)
-        next = min_u64(next, channel_next_ns(i));
+    uint64_t next = next_ns();
     assert_int_not_equal(next, TIME_NEVER);
     if (next > w.now)
         w.now = next;
@@ -346,6 +352,29 @@ void write_some(int rd, off_t at, size_t len, uint8_t value)
     static uint8_t data[FILE_BYTES];
     memset(data, value, len);
     assert_int_equal(write_at(rd, at, data, len), len);
+}
+
+void assert_writes_wait(int rd)
+{
+    uint8_t data[100] = {1};
+    Call first, last;
+    call_write_start(&first, w.channels[1], rd, 0, data, sizeof data, w.now);
+    do_file(run_to_file(&first));
+    channel_run(1);
+    w.net.head = w.net.tail; /* its datagram is lost, and its thread held up */
+    w.asleep = 1;
+    for (int i = 0; i < 64; i++) {
+        call_write_start(&last, w.channels[2], rd, 8192, data, sizeof data, w.now);
+        if (i < 63)
+            assert_int_equal(done(&last), sizeof data);
+    }
+    do_file(run_to_file(&last));
+    run_until(w.now + 100 * NS_PER_MS);
+    assert_int_not_equal(last.need, NEED_NOTHING);
+    w.asleep = 0;
+    assert_int_equal(done(&first), sizeof data);
+    assert_int_equal(done(&last), sizeof data);
+    assert_true(info(rd).active);
 }
 
 /* ---- set-up --------------------------------------------------------------------------------- */

@@ -219,6 +219,8 @@ void assert_reads_file(int rd, uint64_t region_offset, off_t offset, size_t len)
 /* The first @len bytes of the file, of which its region at 0 has all in remote memory. */
 void assert_reads_without_file(int rd, size_t len);
 void write_some(int rd, off_t at, size_t len, uint8_t value);
+/* The host remembers 64 numbers from the lowest open one: the write after these waits for it. */
+void assert_writes_wait(int rd);
 
 /* ---- set-up --------------------------------------------------------------------------------- */
 

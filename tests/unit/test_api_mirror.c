@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <dodo/dodo.h>
@@ -48,13 +47,6 @@ static void read_remote(int rd)
     uint64_t misses = stat_of(rd).misses;
     read_all(rd);
     assert_int_equal(stat_of(rd).misses, misses);
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
 }
 
 /* Until both copies have all of it. */

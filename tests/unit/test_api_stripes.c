@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <dodo/dodo.h>
@@ -25,13 +24,6 @@ static int set_up(void **state)
                 "request_deadline = 60s\ntransfer_deadline = 2s\n",
                 3, LEN);
     return 0;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
 }
 
 /* Reads until all of it comes from remote memory. */

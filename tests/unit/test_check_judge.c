@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/time.h"
+#include "tests/lib/addr_of.h"
 #include "tests/lib/case.h"
 #include "tools/check_judge.h"
 
@@ -27,13 +28,6 @@ static CheckHost hosts[] = {
 };
 static CheckFacts f;
 static Said said;
-
-static Addr addr_of(const char *text)
-{
-    Addr a;
-    assert_int_equal(addr_parse(text, 0, &a), 0);
-    return a;
-}
 
 /* A host where all is well. */
 static void well(void)

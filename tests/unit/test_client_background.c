@@ -91,7 +91,7 @@ CASE(fallback__numbers_begin_again_with_new_memory)
 CASE(fallback__a_write_to_the_old_memory_counts_for_none_of_the_new)
 {
     uint8_t data[100] = {1};
-    Call held_up, reader, first, last;
+    Call held_up, reader;
     int rd = open_at(16384, 0, DODO_FALLBACK);
     call_write_start(&held_up, w.channels[1], rd, 0, data, sizeof data, w.now);
     call_file_taken(run_to_file(&held_up));
@@ -107,24 +107,7 @@ CASE(fallback__a_write_to_the_old_memory_counts_for_none_of_the_new)
     call_file_done(&held_up, &(FileResult){.count = sizeof data}, w.now);
     assert_int_equal(finish(&held_up), sizeof data);
     assert_true(info(rd).active);
-
-    call_write_start(&first, w.channels[1], rd, 0, data, sizeof data, w.now);
-    do_file(run_to_file(&first));
-    channel_run(1);
-    w.net.head = w.net.tail;
-    w.asleep = 1;
-    for (int i = 0; i < 64; i++) {
-        call_write_start(&last, w.channels[2], rd, 8192, data, sizeof data, w.now);
-        if (i < 63)
-            assert_int_equal(finish(&last), sizeof data);
-    }
-    do_file(run_to_file(&last));
-    run_until(w.now + 100 * NS_PER_MS);
-    assert_int_not_equal(last.need, NEED_NOTHING);
-    w.asleep = 0;
-    assert_int_equal(done(&first), sizeof data);
-    assert_int_equal(done(&last), sizeof data);
-    assert_true(info(rd).active);
+    assert_writes_wait(rd);
 }
 
 /* It was asked for as one that is not kept: the manager would refuse to release it. */

@@ -236,25 +236,8 @@ CASE(sync__failure_poisons)
 CASE(write__as_many_numbers_as_the_host_remembers)
 {
     uint8_t data[100] = {1};
-    Call first, last;
     int rd = open_at(16384, 0, 0);
     assert_int_equal(write_at(rd, 0, data, sizeof data), sizeof data);
-    call_write_start(&first, w.channels[1], rd, 0, data, sizeof data, w.now);
-    do_file(run_to_file(&first));
-    channel_run(1);
-    w.net.head = w.net.tail; /* its datagram is lost, and its thread held up */
-    w.asleep = 1;
-    for (int i = 0; i < 64; i++) {
-        call_write_start(&last, w.channels[2], rd, 8192, data, sizeof data, w.now);
-        if (i < 63)
-            assert_int_equal(done(&last), sizeof data);
-    }
-    do_file(run_to_file(&last));
-    run_until(w.now + 100 * NS_PER_MS);
-    assert_int_not_equal(last.need, NEED_NOTHING);
-    w.asleep = 0;
-    assert_int_equal(done(&first), sizeof data);
-    assert_int_equal(done(&last), sizeof data);
-    assert_true(info(rd).active);
+    assert_writes_wait(rd);
     assert_int_equal(stats().poisoned, 0);
 }

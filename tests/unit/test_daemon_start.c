@@ -20,6 +20,7 @@
 #include "base/os.h"
 #include "proto/conf/defaults.h"
 #include "daemon/start.h"
+#include "tests/lib/addr_of.h"
 #include "tests/lib/case.h"
 #include "tests/lib/child.h"
 #include "tests/lib/needs.h"
@@ -44,13 +45,6 @@ static int tear_down(void **state)
     int res = g_rmdir(dir);
     g_clear_pointer(&dir, g_free);
     return res;
-}
-
-static Addr address(const char *text)
-{
-    Addr a;
-    assert_int_equal(addr_parse(text, 0, &a), 0);
-    return a;
 }
 
 #define CASE(name) TEST_WITH(name, set_up, tear_down)
@@ -134,7 +128,7 @@ CASE(identity__without_a_key_only_loopback)
         char error[CONFIG_ERROR_MAX] = "";
         CommonOptions o = {
             .cluster = (char *)"blue", .insecure = cases[i].insecure, .hello_retry_ns = 17};
-        Addr listen = address(cases[i].listen), manager = address(cases[i].manager);
+        Addr listen = addr_of(cases[i].listen), manager = addr_of(cases[i].manager);
         const Addr *const all[] = {&listen, &manager};
         EndpointConfig c;
         assert_int_equal(start_identity(&o, all, 2, &c, error), cases[i].fine ? 0 : -EACCES);
@@ -157,7 +151,7 @@ CASE(identity__of_an_address_that_none_is)
     assert_int_equal(places_parse("127.0.0.1:7700", 7700, &places), 0);
     for (size_t i = 0; i < G_N_ELEMENTS(listens); i++) {
         char error[CONFIG_ERROR_MAX] = "";
-        Addr listen = address(listens[i]);
+        Addr listen = addr_of(listens[i]);
         EndpointConfig c;
         assert_int_equal(start_member_identity(&o, &listen, &places, &c, error), -EINVAL);
         assert_non_null(strstr(error, "name the one address"));
@@ -169,7 +163,7 @@ CASE(identity__with_a_key)
     char error[CONFIG_ERROR_MAX] = "";
     g_autofree char *path = g_build_filename(dir, "key", NULL);
     CommonOptions o = {.cluster = (char *)"dodo", .key = path};
-    Addr listen = address("10.0.0.1:0");
+    Addr listen = addr_of("10.0.0.1:0");
     const Addr *const all[] = {&listen};
     EndpointConfig c;
     assert_int_equal(start_identity(&o, all, 1, &c, error), -ENOENT);
@@ -201,7 +195,7 @@ CASE(reload__takes_keys_and_level)
     g_autofree char *digits = g_strnfill(64, 'a');
     const Env env = os_env();
     CommonOptions o = {.cluster = (char *)"dodo", .key = path, .log_level = LOG_LEVEL_DEBUG};
-    Addr listen = address("10.0.0.1:0");
+    Addr listen = addr_of("10.0.0.1:0");
     const Addr *const all[] = {&listen};
     EndpointConfig c;
     assert_true(g_file_set_contents_full(path, digits, -1, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
@@ -243,18 +237,18 @@ CASE(listen__says_what_to_fix)
     char error[CONFIG_ERROR_MAX] = "";
     Transport *t, *second;
     for (size_t i = 0; i < G_N_ELEMENTS(anywhere); i++) {
-        Addr a = address(anywhere[i]);
+        Addr a = addr_of(anywhere[i]);
         assert_int_equal(start_listen(&a, NULL, &t, error), -EINVAL);
         assert_non_null(strstr(error, "name the one address of this host"));
     }
-    Addr a = address("[fe80::1]:0");
+    Addr a = addr_of("[fe80::1]:0");
     assert_int_equal(start_listen(&a, NULL, &t, error), -EINVAL);
     assert_non_null(strstr(error, "give one of another kind"));
-    a = address("127.0.0.1:0");
+    a = addr_of("127.0.0.1:0");
     assert_int_equal(start_listen(&a, NULL, &t, error), 0);
     assert_int_equal(start_listen(&t->local, NULL, &second, error), -EADDRINUSE);
     assert_non_null(strstr(error, "the port is in use"));
-    a = address("198.51.100.77:0");
+    a = addr_of("198.51.100.77:0");
     assert_int_equal(start_listen(&a, NULL, &second, error), 0); /* it may come yet */
     assert_true(second->late);
     assert_false(t->late);

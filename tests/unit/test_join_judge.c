@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "tests/lib/addr_of.h"
 #include "tests/lib/case.h"
 
 enum { SAID_MAX = 8192 };
@@ -22,13 +23,6 @@ static void on_line(void *ctx, const char *what, enum CheckState state, const ch
     said.len += (size_t)snprintf(said.text + said.len, SAID_MAX - said.len, "%s %s %s\n", what,
                                  check_state_text(state), text);
     assert_true(said.len < SAID_MAX);
-}
-
-static Addr addr_of(const char *text)
-{
-    Addr a;
-    assert_int_equal(addr_parse(text, 0, &a), 0);
-    return a;
 }
 
 /* A host with an owner where all is well, before its first start. */

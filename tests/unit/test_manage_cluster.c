@@ -27,7 +27,6 @@
 #include <dodo/manage.h>
 
 #include "base/cleanup.h"
-#include "base/time.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/scenario.h"
 #include "tests/lib/seccomp.h"
@@ -169,13 +168,6 @@ static void read_all(void)
         CHECK(cread(rd, at, buf, CHUNK) == CHUNK);
         CHECK(memcmp(buf, model + at, CHUNK) == 0);
     }
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 /* Reads all, again and again, until half of the reads of one pass find remote memory. */
@@ -489,18 +481,6 @@ static void child__shuts_down_meanwhile(void)
     }
 }
 
-/* Until a release can tell the file's last change from a later one. */
-static void until_stamp_settles(void)
-{
-    struct timespec now;
-    struct stat st;
-    CHECK(fstat(fd, &st) == 0);
-    do {
-        (void)sched_yield();
-        CHECK(clock_gettime(CLOCK_REALTIME, &now) == 0);
-    } while (time_from_timespec(now) < time_from_timespec(st.st_ctim) + 100 * NS_PER_MS);
-}
-
 /* The same file, opened with @flags in place of how it was. */
 static void open_as(int flags)
 {
@@ -514,7 +494,7 @@ static void open_as(int flags)
 static void begin_retained(void)
 {
     begin(patient);
-    until_stamp_settles();
+    file_settle(fd);   /* a release tells its last change from a later one */
     open_as(O_RDONLY); /* as nothing is retained while somebody can write */
     CHECK(dup2(fd, SHARED_FD) == SHARED_FD);
 }

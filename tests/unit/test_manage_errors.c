@@ -113,12 +113,9 @@ TEST(fdatasync__failed_is_written_again)
     cache_free(c);
 }
 
-/* The file may have taken some of a write that failed, as a read may have told; an fdatasync that
- * fails then may have lost that, and nobody can write it again: each csync tells. */
-TEST(fdatasync__failed_for_a_failed_write)
+/* A write fails, and then an fdatasync: what was written may be lost. */
+static void lose_a_write(Cache *c, int rd)
 {
-    int rd;
-    Cache *c = make_local(2, MANAGE_WRITE_THROUGH, &rd);
     w.write_error = EIO;
     assert_int_equal(do_write(c, rd, 0, PIECE, 3), -1);
     w.write_error = 0;
@@ -126,6 +123,15 @@ TEST(fdatasync__failed_for_a_failed_write)
     assert_int_equal(do_sync(c, rd), -1);
     w.sync_error = 0;
     assert_int_equal(do_sync(c, rd), -1);
+}
+
+/* The file may have taken some of a write that failed, as a read may have told; an fdatasync that
+ * fails then may have lost that, and nobody can write it again: each csync tells. */
+TEST(fdatasync__failed_for_a_failed_write)
+{
+    int rd;
+    Cache *c = make_local(2, MANAGE_WRITE_THROUGH, &rd);
+    lose_a_write(c, rd);
     assert_int_equal(errno, EIO);
     assert_int_equal(do_sync(c, rd), -1);
     cache_free(c);
@@ -137,13 +143,7 @@ TEST(close__tells_once_of_what_is_lost)
 {
     int rd;
     Cache *c = make_local(2, MANAGE_WRITE_THROUGH, &rd);
-    w.write_error = EIO;
-    assert_int_equal(do_write(c, rd, 0, PIECE, 3), -1);
-    w.write_error = 0;
-    w.sync_error = EIO;
-    assert_int_equal(do_sync(c, rd), -1);
-    w.sync_error = 0;
-    assert_int_equal(do_sync(c, rd), -1);
+    lose_a_write(c, rd);
     assert_int_equal(do_close(c, rd), -1);
     assert_int_equal(errno, EIO);
     assert_int_equal(do_sync(c, rd), -1); /* each of them */

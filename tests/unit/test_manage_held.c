@@ -84,18 +84,25 @@ TEST(held__says_nothing_of_the_drive)
     cache_free(c);
 }
 
+/* The kernel has what is read again and again, and remote memory has all. */
+static Cache *make_read_often(int *ret_rd)
+{
+    Cache *c = make_held(2, ret_rd);
+    fill_remote(c, *ret_rd);
+    w.held_to = 40 * PIECE;
+    for (unsigned i = 0; i < 2000; i++)
+        assert_reads(c, *ret_rd, i % 40);
+    return c;
+}
+
 /* A read that takes no lock, of a file whose reads cost hardly anything on average: where its
  * region has remote memory, the kernel is asked first. */
 TEST(held__is_asked_without_the_lock)
 {
     int rd;
-    Cache *c = make_held(2, &rd);
+    Cache *c = make_read_often(&rd);
     struct Lane *lane = cache_lane(c);
     CacheHit hit;
-    fill_remote(c, rd);
-    w.held_to = 40 * PIECE;
-    for (unsigned i = 0; i < 2000; i++)
-        assert_reads(c, rd, i % 40);
     assert_int_equal(cache_hit_begin(&hit, c, lane, rd, 3 * PIECE, PIECE), CACHE_HIT_FILE);
     assert_true(hit.ask);
     cache_hit_file_end(&hit, c, 1500, w.now_ns);
@@ -176,13 +183,9 @@ TEST(held__is_not_asked_of_a_fast_file)
 TEST(held__by_its_time_where_nobody_asked)
 {
     int rd;
-    Cache *c = make_held(2, &rd);
+    Cache *c = make_read_often(&rd);
     struct Lane *lane = cache_lane(c);
     CacheHit hit;
-    fill_remote(c, rd);
-    w.held_to = 40 * PIECE;
-    for (unsigned i = 0; i < 2000; i++)
-        assert_reads(c, rd, i % 40);
     for (unsigned i = 0; i < 5000; i++)
         if (cache_hit_begin(&hit, c, lane, rd, (off_t)(i % 40) * PIECE, PIECE) == CACHE_HIT_FILE)
             cache_hit_file_end(&hit, c, 1500, w.now_ns);

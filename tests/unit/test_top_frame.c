@@ -5,19 +5,13 @@
 
 #include "base/cleanup.h"
 #include "base/time.h"
+#include "tests/lib/addr_of.h"
 #include "tests/lib/case.h"
 #include "tools/top_frame.h"
 
 enum { MANY = 1000, MIB = 1 << 20 };
 static HostStatus now[MANY], before[MANY];
 static Addr manager;
-
-static Addr addr_of(const char *text)
-{
-    Addr a;
-    assert_int_equal(addr_parse(text, 0, &a), 0);
-    return a;
-}
 
 /* @count hosts 10.0.x.y, of 64 MiB each. */
 static TopView few(size_t count)
