@@ -406,6 +406,8 @@ bool remote_holds_at(const Cache *c, const Region *r, uint64_t offset);
 /* From now on something can be noted of the piece. False: no memory for it. Where there is
  * something from an earlier run, each piece that is here has this. */
 bool remote_map_make(const Cache *c, Region *r, uint64_t index);
+/* Was anything noted of the piece, or of its neighbours? */
+bool remote_map_is(const Region *r, uint64_t index);
 void remote_map_add(const Cache *c, Region *r, uint64_t index,
                     uint64_t blocks); /* as far as it can be */
 void remote_map_remove(const Cache *c, Region *r, uint64_t index, uint64_t blocks);

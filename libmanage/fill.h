@@ -9,8 +9,9 @@
  * spent. A later read that finds there what a part has brought, or finds that the kernel has it in
  * memory since then, has earned the time that the file would have taken longer. A part that fits
  * between two reads of the drive costs nothing. Where the program leaves no time, a part is as long
- * as its reading takes no longer than a read of the program's. Where reads rarely miss any more,
- * and the ledger covers it, a part does not wait for one that does: the file is swept. */
+ * as its reading takes no longer than a read of the program's. Where parts have earned more than
+ * was spent, a part no longer waits for a read that misses: what lacks near what was read is swept.
+ */
 #ifndef DODO_LIBMANAGE_FILL_H
 #define DODO_LIBMANAGE_FILL_H
 
@@ -78,8 +79,7 @@ typedef struct FillPart {
     struct Region *next;    /* then the beginning of that one; NULL: it ends before */
     uint64_t rest;          /* so much of it */
     uint64_t passed;        /* bytes between the last read and the part */
-    bool swept;             /* no read has missed before it */
-    bool asks;              /* the kernel is to be asked for all of it first */
+    bool asks;              /* the background is to ask the kernel for all of it first */
     uint64_t takes_ns;      /* so much longer than the drive idles */
     uint64_t expected_ns;   /* so much is spent for now */
     uint64_t came, work_ns; /* of the jobs that are over */
@@ -90,7 +90,6 @@ typedef struct Fill {
     Ledger ledger;
     FillCost cost;
     int64_t charged_ns;              /* for the latest part */
-    uint64_t missed_ns, swept_ns;    /* what reads that missed took; what sweeping has cost */
     uint64_t most_bytes, paid_bytes; /* of a part: at most; where the ledger pays */
     struct Region *region;           /* where it goes on; NULL: nowhere */
     uint64_t at;                     /* in it: behind what was read last */

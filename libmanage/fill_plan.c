@@ -44,14 +44,27 @@ static Region *neighbour(const Cache *c, const Region *r)
     return r->size == r->len ? place_find(c, behind) : NULL;
 }
 
+/* Where a part begins, and what it may cost. */
+enum PartWay {
+    PART_FREE,   /* while the drive idles: nothing */
+    PART_BEHIND, /* right behind a read: what the ledger covers */
+    PART_SWEPT,  /* where something is missing beside what was read, and the head has to move: what
+                    was earned */
+};
+
 /* From where on region @r lacks something between @at and @limit, whole blocks; or no less than
  * @limit. */
-static uint64_t find_hole(const Cache *c, const Region *r, uint64_t at, uint64_t limit)
+static uint64_t find_hole(const Cache *c, const Region *r, uint64_t at, uint64_t limit,
+                          enum PartWay way)
 {
     uint64_t piece = c->cfg.piece_bytes;
     at = (at + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK;
     while (at < limit) {
         uint64_t index = at / piece, end = piece_start(c, index + 1);
+        if (way == PART_SWEPT && !remote_map_is(r, index)) {
+            at = piece_start(c, (index / LEAF_PIECES + 1) * LEAF_PIECES);
+            continue;
+        }
         uint64_t lacks =
             piece_mask(c, index, at, min_u64(end, r->size)) & ~remote_held(c, r, index);
         if (lacks)
@@ -75,7 +88,7 @@ static bool may_fill(const Region *r)
 
 /* Moves on to what remote memory lacks, from region to region. False: it has found nothing so far,
  * or has to wait for a region's remote memory. */
-static bool go_on(Cache *c, uint64_t *ret_from, uint64_t now_ns)
+static bool go_on(Cache *c, enum PartWay way, uint64_t *ret_from, uint64_t now_ns)
 {
     Fill *f = &c->fill;
     for (uint64_t looks = LOOK_PIECES; f->region && looks;) {
@@ -87,7 +100,7 @@ static bool go_on(Cache *c, uint64_t *ret_from, uint64_t now_ns)
         if (!may_fill(r))
             return false;
         uint64_t limit = min_u64(f->at + looks * c->cfg.piece_bytes, r->size);
-        *ret_from = find_hole(c, r, f->at, limit);
+        *ret_from = find_hole(c, r, f->at, limit, way);
         if (*ret_from < limit)
             return true;
         looks = sub_u64(looks, 1 + (*ret_from - f->at) / c->cfg.piece_bytes);
@@ -152,13 +165,6 @@ static uint64_t paid_most(const Fill *f)
     return max_u64(f->paid_bytes, 2 * f->read_bytes);
 }
 
-/* Where a part begins, and what it may cost. */
-enum PartWay {
-    PART_FREE,   /* while the drive idles: nothing */
-    PART_BEHIND, /* right behind a read: what the ledger covers */
-    PART_SWEPT,  /* wherever something is missing, and the head has to move: what was earned */
-};
-
 /* How much longer than the drive idles, for all that wait for it. */
 static uint64_t takes_ns(const Fill *f, enum PartWay way, uint64_t passed, uint64_t bytes,
                          uint64_t now_ns)
@@ -192,7 +198,7 @@ static void settle(Fill *f)
 static bool plan(Cache *c, uint64_t from, uint64_t len, enum PartWay way, uint64_t now_ns)
 {
     Fill *f = &c->fill;
-    FillPart part = lay_out(c, from, len, way != PART_FREE);
+    FillPart part = lay_out(c, from, len, way == PART_BEHIND);
     uint64_t bytes = part.len + part.rest;
     part.takes_ns = takes_ns(f, way, part.passed, bytes, now_ns);
     part.expected_ns = fill_cost_ns(&f->cost, part.takes_ns);
@@ -246,7 +252,7 @@ bool fill_behind(Cache *c, CacheJob *job, Region *r, uint64_t end, uint64_t byte
     if (!may_fill(r))
         return false;
     uint64_t limit = min_u64(end + paid_most(f), r->size);
-    uint64_t from = min_u64(find_hole(c, r, end, limit), r->size);
+    uint64_t from = min_u64(find_hole(c, r, end, limit, PART_BEHIND), r->size);
     if ((from >= limit && from < r->size) ||
         (!plan(c, from, paid_most(f), PART_BEHIND, now_ns) && !plan_free(c, from, now_ns)))
         return false;
@@ -268,13 +274,26 @@ bool fill_goes_on(const Cache *c, uint64_t now_ns)
     return f->region && is_due(c) && (free_bytes(f, 0, now_ns) > 0 || may_sweep(f, now_ns));
 }
 
+/* Of the pieces of one map, and of those behind it as long as they have one. */
+static uint64_t swept_most(const Cache *c, uint64_t from)
+{
+    const Region *r = c->fill.region;
+    uint64_t to = from, end = min_u64(from + paid_most(&c->fill), r->size);
+    while (to < end && remote_map_is(r, to / c->cfg.piece_bytes))
+        to = piece_start(c, (to / c->cfg.piece_bytes / LEAF_PIECES + 1) * LEAF_PIECES);
+    return min_u64(to, end) - from;
+}
+
+/* Where nothing was read yet, nobody knows that anything will be: only what costs nothing comes. */
 static bool plan_more(Cache *c, uint64_t now_ns)
 {
     uint64_t from;
-    if (!fill_goes_on(c, now_ns) || !go_on(c, &from, now_ns))
+    if (!fill_goes_on(c, now_ns))
         return false;
-    return plan_free(c, from, now_ns) ||
-           (may_sweep(&c->fill, now_ns) && plan(c, from, paid_most(&c->fill), PART_SWEPT, now_ns));
+    if (free_bytes(&c->fill, 0, now_ns) > 0)
+        return go_on(c, PART_FREE, &from, now_ns) && plan_free(c, from, now_ns);
+    return go_on(c, PART_SWEPT, &from, now_ns) &&
+           plan(c, from, swept_most(c, from), PART_SWEPT, now_ns);
 }
 
 bool fill_take(Cache *c, CacheJob *job, uint64_t now_ns)

@@ -57,6 +57,11 @@ static RemoteMap *map_of(const Region *r, uint64_t index)
     return r->remote.maps[index / LEAF_PIECES];
 }
 
+bool remote_map_is(const Region *r, uint64_t index)
+{
+    return map_of(r, index) != NULL;
+}
+
 bool remote_map_make(const Cache *c, Region *r, uint64_t index)
 {
     RemoteMap *map = map_of(r, index);

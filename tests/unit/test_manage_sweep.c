@@ -144,19 +144,26 @@ TEST(sweep__none_while_a_read_waits_for_the_drive)
     cache_free(c);
 }
 
-/* The file's other region comes, too. */
-TEST(sweep__goes_on_in_the_next_region)
+/* The file's other regions come, too, but for what nobody has read anything near. */
+TEST(sweep__goes_on_where_something_was_read)
 {
     int rd;
     Cache *c = make_paid(2, &rd);
-    int other = cache_open(c, BYTES / 4, BYTES / 4, &w, DODO_RDONLY);
-    assert_true(other > 0);
+    int far = cache_open(c, BYTES / 4, BYTES / 4, &w, DODO_RDONLY);
+    int near = cache_open(c, BYTES / 4, BYTES / 4, &w, DODO_RDONLY);
+    assert_true(far > 0 && near > 0);
+    w.no_part = true;
+    assert_reads(c, near, 3);
+    assert_reads(c, rd, 0); /* it leaves, and is copied */
+    assert_reads(c, rd, 5);
+    w.no_part = false;
     assert_reads(c, rd, 19);
-    for (unsigned i = 20; i < 28; i++)
-        assert_reads(c, rd, i % 2 ? 47 - i : i);
-    for (unsigned i = 28; i < 44; i++)
-        assert_reads(c, rd, i % 2 ? 71 - i : i);
-    for (unsigned i = 0; i < PIECES / 4; i++)
-        assert_int_equal(cache_state(c, other, (uint64_t)i * PIECE), CACHE_REMOTE);
+    for (unsigned i = 20; i < 44; i++)
+        assert_reads(c, rd, i % 2 ? 63 - i : i);
+    assert_int_equal(on_disk(c), 0);
+    for (unsigned i = 0; i < PIECES / 4; i++) {
+        assert_int_equal(cache_state(c, near, (uint64_t)i * PIECE), CACHE_REMOTE);
+        assert_int_equal(cache_state(c, far, (uint64_t)i * PIECE), CACHE_DISK);
+    }
     cache_free(c);
 }
