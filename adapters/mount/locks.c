@@ -257,17 +257,19 @@ static void request(Locks *l, Waiter *w, bool sleep)
 
 /* ---- the requests -------------------------------------------------------------------------- */
 
+/* Also who has the file open for reading alone may ask whether a lock for writing is free. Asking
+ * makes no owner: it would be one for reading. One who has no lock here has none that is its own.
+ */
 static void locks_getlk(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi,
                         struct flock *lock)
 {
     Locks *l = mount_of(req)->locks;
+    const Handle *handle = handle_of(fi);
     pthread_mutex_lock(&l->lock);
-    Owner *owner = owner_use(handle_of(fi), fi->lock_owner, lock->l_type == F_WRLCK);
+    const Owner *owner = owner_find(handle->inode, fi->lock_owner);
     lock->l_pid = 0;
-    int res = owner ? fcntl(owner->fd, F_OFD_GETLK, lock) : -1;
+    int res = fcntl(owner ? owner->fd : handle->fd, F_OFD_GETLK, lock);
     int error = errno;
-    if (owner)
-        owner_done(owner);
     pthread_mutex_unlock(&l->lock);
     if (res < 0)
         (void)fuse_reply_err(req, error);

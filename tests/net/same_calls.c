@@ -278,8 +278,15 @@ static long call_lock(Side *s, const Draws *d)
                          .l_whence = SEEK_SET,
                          .l_start = d->n[2] % 100,
                          .l_len = 1 + d->n[3] % 100};
-    if (s->fd_behind[d->n[0] % FDS] || (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR)
+    if (s->fd_behind[d->n[0] % FDS])
         return 0; /* to this process such a lock is its own, to the mount another's */
+    if (d->n[5] % 2) {
+        long res = fcntl(fd, F_GETLK, &lock);
+        say(s, &lock.l_type, sizeof lock.l_type);
+        return res;
+    }
+    if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR)
+        return 0; /* a lock for reading would be in the way of its own for writing */
     if (d->n[4] % 2)
         return flock(fd, operations[d->n[1] % 3] | LOCK_NB);
     return fcntl(fd, F_SETLK, &lock);
