@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "adapters/paths.h"
@@ -35,6 +36,14 @@ static bool is_meant(void)
     return !meant || (path_file(files_settings()->report, text) && strcmp(text, meant) == 0);
 }
 
+/* Not where the program would die of it. */
+static bool may_append(int fd, size_t len)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 &&
+           (!S_ISREG(st.st_mode) || os_file_may_have((uint64_t)st.st_size + len));
+}
+
 /* In one piece: other processes may write to the same file. */
 static void write_text(const char *text)
 {
@@ -45,7 +54,8 @@ static void write_text(const char *text)
         open(files_settings()->report, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_CLOEXEC, 0666);
     if (fd < 0)
         return; /* it costs the report alone */
-    (void)!write(fd, text, strlen(text));
+    if (may_append(fd, strlen(text)))
+        (void)!write(fd, text, strlen(text));
     (void)close(fd);
 }
 

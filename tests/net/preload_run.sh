@@ -93,6 +93,12 @@ for options in [], ["--stats"]:
         if program.wait() != -signal.SIGTERM:
             sys.exit(f"{options}, round {i}: dodo run ends with {program.returncode}")
 END
+# A program that may make no files has no report, and does not die of that.
+# shellcheck disable=SC2016 # another shell expands it
+for said in --stats --verbose; do
+  ends 0 --how preload $said --min-size 1M bash -o pipefail -c '(ulimit -f 0; exec cat "$1") | cat' bash "$large"
+  cmp "$work/out" "$large" || fail "other bytes where no files may be made"
+done
 told "it ends as its program"
 
 # ---- what it says --------------------------------------------------------------------------------
