@@ -2,6 +2,7 @@
 """The Python package on files, without a cluster: what comes and goes is byte for byte the file's."""
 import array
 import ast
+import copy
 import errno
 import gc
 import inspect
@@ -322,6 +323,14 @@ class Regions(case.Case):
         with dodo.CachedRegion(path, readonly=True) as r, dodo.open(path) as f:
             self.assertRaises(TypeError, pickle.dumps, r)
             self.assertRaises(TypeError, pickle.dumps, f)
+
+    def test_file__is_not_copied(self):
+        """The end of a copy would be the end of the file."""
+        path, content = self.make(100)
+        with dodo.open(path) as f:
+            self.assertRaises(TypeError, copy.copy, f)
+            self.assertRaises(TypeError, copy.deepcopy, f)
+            self.assertEqual(f.read(), content)
 
     def test_close__that_fails_loses_nothing(self):
         path, content = self.make(10000)

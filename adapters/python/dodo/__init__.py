@@ -272,6 +272,10 @@ class File(io.RawIOBase):
             region.close()
         super().close()
 
+    def __reduce__(self) -> str:
+        """A copy would close the region that it shares with the original."""
+        raise TypeError(f"cannot pickle {type(self).__name__!r} object")
+
     def __repr__(self) -> str:
         state = "closed" if self.closed else self.mode
         return f"<dodo.File name={getattr(self, 'name', None)!r} {state}>"
