@@ -136,7 +136,7 @@ static int mount_at(Mount *m, const char *mountpoint, char *error)
 {
     char text[CONFIG_ERROR_MAX / 2];
     const Refused facts = {device_try(), geteuid() == 0, has_helper()};
-    if (facts.device_error == 0 && fuse_session_mount(m->session, mountpoint) == 0)
+    if (facts.device_error == 0 && fuse_session_mount(m->session, m->mountpoint) == 0)
         return 0;
     refused_text(&facts, text, sizeof text);
     (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", mountpoint, text);

@@ -207,6 +207,17 @@ proc_wait mount || fail "dodo mount ended with status $? when all of its process
 users_end
 told "a mount ends on request while it is busy"
 
+# Over the directory itself, however that is written: nothing of the way there is looked up through the mount before it
+# answers.
+mnt_of_others=$mnt mnt=$src/.
+echo itself >"$src/itself"
+mount_up
+[ "$(on client cat "$src/itself")" = itself ] || fail "a mount over the directory itself shows something else"
+mount_down
+mnt=$mnt_of_others
+rm "$src/itself"
+told "a mount over the directory itself starts and ends"
+
 # So it does when somebody unmounts it.
 mount_up
 umount "$mnt"
