@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -12,9 +11,11 @@
 #include "adapters/preload/cache.h"
 #include "adapters/preload/handlers.h"
 #include "adapters/preload/own.h"
+#include "adapters/preload/real.h"
 #include "adapters/preload/report.h"
 #include "adapters/preload/start.h"
 #include "adapters/preload/worker.h"
+#include "adapters/preload/writable.h"
 #include "base/os.h"
 
 /* ---- from the region cache ------------------------------------------------------------------- */
@@ -82,35 +83,40 @@ static bool position_take(const File *f, int fd, bool cut, off_t *at, size_t *le
 }
 
 /* Whether the program may write where the first @len bytes go. Where it may not, the kernel fills
- * what it can, and says EFAULT, and we would end in a signal. True also where the kernel does not
- * tell: those since 5.14 do. */
+ * what it can, and says EFAULT, and we would end in a signal. */
 static bool can_fill(const struct iovec *iov, size_t len)
 {
-    static atomic_int tells; /* 0: it is not known yet */
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    if (tells == 0) {
-        uintptr_t own = (uintptr_t)&tells & ~(page - 1);
-        tells = madvise((void *)own, page, MADV_POPULATE_WRITE) == 0 ? 1 : -1; // NOLINT
-    }
-    for (; tells > 0 && len > 0; iov++) {
+    for (; len > 0; iov++) {
         size_t part = iov->iov_len < len ? iov->iov_len : len;
-        uintptr_t from = (uintptr_t)iov->iov_base & ~(page - 1);
-        uintptr_t end = (uintptr_t)iov->iov_base + part;
-        if (part > 0 && madvise((void *)from, end - from, MADV_POPULATE_WRITE) < 0) // NOLINT
+        if (!writable(iov->iov_base, part))
             return false;
         len -= part;
     }
     return true;
 }
 
+/* The kernel reads what the cache has not: all that can_fill() has looked at is to be filled. No
+ * point at which a thread may be cancelled, as it has the file. */
+static ssize_t fill_rest(int fd, const struct iovec *iov, ssize_t done, size_t len, off_t at)
+{
+    int state;
+    size_t from = done > 0 ? (size_t)done : 0;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    ssize_t n = real_pread(fd, (char *)iov->iov_base + from, len - from, at + (off_t)from);
+    (void)pthread_setcancelstate(state, NULL);
+    return n >= 0 ? (ssize_t)from + n : done;
+}
+
 /* Reads @len bytes of @f from @at on. How many it has got. */
-static size_t fill(const File *f, const struct iovec *iov, off_t at, size_t len)
+static size_t fill(const File *f, int fd, const struct iovec *iov, off_t at, size_t len)
 {
     const CacheCalls *calls = cache_calls_if_loaded();
     size_t done = 0;
     for (; done < len; iov++) {
         size_t part = iov->iov_len < len - done ? iov->iov_len : len - done;
         ssize_t n = part > 0 ? calls->cread(f->rd, at + (off_t)done, iov->iov_base, part) : 0;
+        if (n < (ssize_t)part)
+            n = fill_rest(fd, iov, n, part, at + (off_t)done);
         if (n < 0)
             break;
         done += (size_t)n;
@@ -134,7 +140,7 @@ static bool read_held(const File *f, int fd, const struct iovec *iov, off_t offs
         len = (size_t)(f->size - at);
     if (!can_fill(iov, len) || (offset == AT_POSITION && !position_take(f, fd, cut, &at, &len)))
         return false;
-    size_t done = fill(f, iov, at, len);
+    size_t done = fill(f, fd, iov, at, len);
     if (done < len && offset == AT_POSITION)
         (void)lseek(fd, -(off_t)(len - done), SEEK_CUR);
     *ret = (ssize_t)done;
