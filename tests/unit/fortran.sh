@@ -23,3 +23,14 @@ perl -e 'print map { chr((7 * $_ % 251 - 128) & 255) } 0 .. 1048575' >"$dir/file
 cp "$dir/file" "$dir/copy"
 "$dir/manage" "$dir/file" | grep '^20000 reads: '
 cmp "$dir/file" "$dir/copy"
+# What goes wrong is said on standard error alone, with the status that the example in C has.
+fails() { # STATUS TEXT [FILE]
+  local rc=0
+  DODO_CACHE_SIZE=much "$dir/manage" "${@:3}" >"$dir/out" 2>"$dir/err" || rc=$?
+  if [ "$rc" != "$1" ] || [ -s "$dir/out" ] || ! grep -q "^$2" "$dir/err"; then
+    echo "manage ${*:3}: status $rc, not $1, or not \"$2\": $(cat "$dir/out" "$dir/err")"
+    return 1
+  fi
+}
+fails 2 'usage: '
+fails 1 'copen: .*DODO_CACHE_SIZE' "$dir/file"
