@@ -108,11 +108,14 @@ static int open_file(const Runtime *rt, size_t len, int fd, off_t offset, unsign
     const bool may_share = (flags & DODO_RDONLY) && s->share;
     if (result == 0 && ((flags & DODO_RETAIN) || may_share))
         identify(ret_given, flags);
+    const char *unfit = flags & DODO_RDONLY
+                            ? "not a regular file that is open for reading"
+                            : "not a regular file that is open for reading and writing";
     *ret_reason = result == -EBUSY ? "the range is part of an open region, or somebody has "
                                      "locked the file to its end, wherever that is (l_len 0)"
                   : !description_holds((uint64_t)offset, len)
                       ? "the range ends at 4 EiB (2^62 bytes) or beyond"
-                  : result == -EINVAL ? "not a regular file that is open for reading and writing"
+                  : result == -EINVAL ? unfit
                   : result == -EACCES
                       ? "the file cannot be opened for writing a second time: open the "
                         "region before permissions are given up, or with DODO_RDONLY"

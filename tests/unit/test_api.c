@@ -90,6 +90,18 @@ TEST(mopen__not_a_regular_file)
     close(dir);
 }
 
+/* With DODO_RDONLY it need not be open for writing, and the text does not ask for that. */
+TEST(mopen__not_open_for_reading)
+{
+    int write_only = open(path, O_WRONLY | O_CLOEXEC);
+    assert_fails(mopen(4096, write_only, 0), EINVAL);
+    assert_non_null(strstr(dodo_last_error(), "open for reading and writing"));
+    assert_fails(dodo_mopen_flags(4096, write_only, 0, DODO_RDONLY), EINVAL);
+    assert_non_null(strstr(dodo_last_error(), "open for reading"));
+    assert_null(strstr(dodo_last_error(), "writing"));
+    close(write_only);
+}
+
 TEST(mopen__unknown_flag)
 {
     for (unsigned flag = 1u << 5; flag != 0; flag <<= 1) /* those of dodo.h come before */
