@@ -119,6 +119,8 @@ TEST(recv__too_little_room)
     macaddr_t from = {0};
     assert_int_equal(u_send(e.s[0], "abcdefgh", 8), 8);
     assert_errno(u_recv(e.s[1], buf, 3, &from, ENOUGH_MS), EMSGSIZE);
+    assert_null(strstr(dodo_u_last_error(), "nothing received")); /* its beginning was */
+    assert_non_null(strstr(dodo_u_last_error(), "the rest is lost"));
     assert_memory_equal(buf, "abcx", 4);
     from = as_peer(from);
     assert_memory_equal(&from, &e.at[0], sizeof from);

@@ -326,8 +326,6 @@ static const char *receive_advice(int error)
     switch (error) {
     case EAGAIN:
         return "no message has come";
-    case EMSGSIZE:
-        return "a message was longer than the room for it";
     case EBADF:
         return "the socket was closed meanwhile";
     case EINVAL:
@@ -355,6 +353,9 @@ static ssize_t receive_buffers(int usockfd, const struct iovec *iov, int iovc, D
     call_end(&c, s);
     if (from && (n >= 0 || n == -EMSGSIZE))
         *from = sender;
+    if (n == -EMSGSIZE)
+        return fail((int)n, "the message was longer than the room for it: its beginning is there, "
+                            "the rest is lost");
     return n < 0 ? fail((int)n, "nothing received: %s", receive_advice((int)-n)) : n;
 }
 
