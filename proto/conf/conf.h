@@ -110,7 +110,8 @@ int conf_on_line(void *ctx, const KeyLine *line, char *error, size_t cap);
 int conf_rules(const ConfReading *r, char *error, size_t cap);
 /* A variable with a value of the key, after the last line. */
 void conf_on_variable(ConfReading *r, const ConfKey *k, const ConfValue *v);
-/* The same of variables, which may contradict each other, a line or a default: "VARIABLE: ...". */
+/* The same of variables, which may contradict each other, a line or a default: "VARIABLE: ..."; and
+ * of lines that lack what a variable may give. */
 int conf_variable_rules(const ConfReading *r, char *error, size_t cap);
 /* For what conf_rules() lets pass: whether a key contradicts the default of another program's key,
  * which counts unless that program's own file sets it. @text as above. */

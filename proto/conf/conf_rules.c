@@ -301,6 +301,25 @@ int conf_rules(const ConfReading *r, char *error, size_t cap)
     return res;
 }
 
+/* What imd and programs refuse when they start: any of these may come from a file or a variable. */
+static int check_raw(const ConfReading *r, char *error, size_t cap)
+{
+    const ConfSeen *transport = seen(r, "dodo", "transport");
+    const ConfSeen *insecure = seen(r, "dodo", "insecure");
+    if (!is_set(transport) || transport->value.choice == 0) /* udp */
+        return 0;
+    if (!is_set(seen(r, "dodo", "interface")))
+        return contradict(r, transport,
+                          "[dodo] transport = raw needs an interface: set interface too", error,
+                          cap);
+    if (!is_set(seen(r, "dodo", "key")) && !(is_set(insecure) && insecure->value.flag))
+        return contradict(r, transport,
+                          "[dodo] transport = raw needs a cluster key, as no firewall sees raw "
+                          "frames: set key too, or insecure = yes",
+                          error, cap);
+    return 0;
+}
+
 /* The other rules are of daemons, which have variables of their own, and of the key, which counts
  * whatever insecure says. */
 int conf_variable_rules(const ConfReading *r, char *error, size_t cap)
@@ -310,7 +329,7 @@ int conf_variable_rules(const ConfReading *r, char *error, size_t cap)
         if (seen(r, orders[i].left.group, orders[i].left.name)->variable ||
             seen(r, orders[i].right.group, orders[i].right.name)->variable)
             res = check_order(r, &orders[i], false, error, cap);
-    return res;
+    return res != 0 ? res : check_raw(r, error, cap);
 }
 
 bool conf_doubt(const ConfReading *r, char *text, size_t cap)

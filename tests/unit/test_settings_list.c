@@ -218,6 +218,36 @@ CASE(variables__may_differ_from_what_daemons_have)
     assert_faults(0, "");
 }
 
+/* imd and programs refuse both, wherever it comes from. */
+CASE(faults__of_raw_frames)
+{
+    read_text("[dodo]\ntransport = raw\nkey = /k\n");
+    assert_faults(1, "/x.conf:2: [dodo] transport = raw needs an interface");
+    settings_list_deinit(&l);
+    read_text("[dodo]\ntransport = raw\ninterface = eth0\n");
+    assert_faults(1, "/x.conf:2: [dodo] transport = raw needs a cluster key");
+    settings_list_deinit(&l);
+    static const char *const raw[] = {"DODO_TRANSPORT", "raw"};
+    memcpy(environment, raw, sizeof raw);
+    read_text("[dodo]\ninsecure = no\ninterface = eth0\n");
+    assert_faults(1, "DODO_TRANSPORT: [dodo] transport = raw needs a cluster key");
+}
+
+CASE(raw_frames__have_what_they_need)
+{
+    read_text("[dodo]\ntransport = raw\ninterface = eth0\ninsecure = yes\n");
+    assert_faults(0, "");
+    settings_list_deinit(&l);
+    static const char *const rest[] = {"DODO_INTERFACE", "eth0", "DODO_KEY", "/k"};
+    memcpy(environment, rest, sizeof rest);
+    read_text("[dodo]\ntransport = raw\n");
+    assert_faults(0, "");
+    settings_list_deinit(&l);
+    memset(environment, 0, sizeof environment);
+    read_text("[dodo]\ntransport = udp\n");
+    assert_faults(0, "");
+}
+
 CASE(faults__of_rmd_count_where_it_is_set_up)
 {
     read_text("[rmd]\nlisten = 127.0.0.1\n[imd]\npopulate = yes\n");
