@@ -121,13 +121,15 @@ static int check_raw(const Settings *s, char *error)
 {
     if (s->raw && !interface_name_good(s->interface)) {
         (void)snprintf(error, SETTINGS_ERROR_MAX,
-                       "DODO_TRANSPORT=raw needs the interface: DODO_INTERFACE=NAME");
+                       "raw frames (DODO_TRANSPORT, or transport in dodo.conf) need the interface: "
+                       "DODO_INTERFACE=NAME, or interface = NAME");
         return -EINVAL;
     }
     if (s->raw && !*s->key && !s->insecure) {
-        (void)snprintf(error, SETTINGS_ERROR_MAX,
-                       "DODO_TRANSPORT=raw needs a cluster key, as no firewall sees raw frames: "
-                       "name one with DODO_KEY=FILE (or set DODO_INSECURE=1)");
+        (void)snprintf(
+            error, SETTINGS_ERROR_MAX,
+            "raw frames (DODO_TRANSPORT, or transport in dodo.conf) need a cluster key, as no "
+            "firewall sees them: name one with DODO_KEY=FILE (or set DODO_INSECURE=1)");
         return -EACCES;
     }
     return 0;
