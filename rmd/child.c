@@ -306,12 +306,15 @@ bool child_save(Child *c, uint64_t bytes, uint64_t within_ns)
     return say(c, text, len);
 }
 
+/* The caps in it take the place of those that imd has found itself. */
 bool child_reload(Child *c, const RmdOptions *o)
 {
     char text[MESSAGE_MAX];
-    int len =
-        snprintf(text, sizeof text, "reload %d %" PRIu64 " %" PRIu64 " %s", o->common.log_level,
-                 o->imd.rate_bytes, o->imd.rate_packets, o->common.manager);
+    const RmdImd *i = &o->imd;
+    const uint64_t bytes = i->rate_bytes ? i->rate_bytes : i->own_rate_bytes;
+    const uint64_t packets = i->rate_packets ? i->rate_packets : i->own_rate_packets;
+    int len = snprintf(text, sizeof text, "reload %d %" PRIu64 " %" PRIu64 " %s",
+                       o->common.log_level, bytes, packets, o->common.manager);
     return say(c, text, len);
 }
 

@@ -49,6 +49,8 @@ static const ConfigKey keys[] = {
     {"imd", "poll", NULL, NULL, FIELD(imd.poll_ns)},
     {"rmd", "rate_bytes", NULL, NULL, FIELD(imd.rate_bytes)},
     {"rmd", "rate_packets", NULL, NULL, FIELD(imd.rate_packets)},
+    {"imd", "rate_bytes", NULL, NULL, FIELD(imd.own_rate_bytes)},
+    {"imd", "rate_packets", NULL, NULL, FIELD(imd.own_rate_packets)},
     {"rmd", "cpu_percent", NULL, NULL, FIELD(imd.cpu_percent)},
     {"rmd", "idle_priority", NULL, NULL, FIELD(imd.idle_priority)},
     {"rmd", "cgroup", NULL, NULL, FIELD(imd.cgroup)},

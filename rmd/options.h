@@ -17,10 +17,12 @@ typedef struct RmdSources {
 /* How imd is run. */
 typedef struct RmdImd {
     char *program; /* NULL: the one that belongs to this one */
-    uint64_t port, rate_bytes, rate_packets, cpu_percent;
-    uint64_t poll_ns;   /* UINT64_MAX: as the host is dedicated or not */
-    bool idle_priority; /* SCHED_IDLE, nice 19, idle I/O */
-    char *cgroup;       /* directory to make its control groups in; NULL: none is made */
+    uint64_t port, cpu_percent;
+    uint64_t rate_bytes, rate_packets;         /* 0: its own */
+    uint64_t own_rate_bytes, own_rate_packets; /* as it finds them itself; 0: no cap */
+    uint64_t poll_ns;                          /* UINT64_MAX: as the host is dedicated or not */
+    bool idle_priority;                        /* SCHED_IDLE, nice 19, idle I/O */
+    char *cgroup; /* directory to make its control groups in; NULL: none is made */
 } RmdImd;
 
 typedef struct RmdOptions {

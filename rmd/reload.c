@@ -34,6 +34,8 @@ static void take_options(Rmd *rmd, RmdOptions *read)
     o->save_within_ns = read->save_within_ns;
     o->imd.rate_bytes = read->imd.rate_bytes;
     o->imd.rate_packets = read->imd.rate_packets;
+    o->imd.own_rate_bytes = read->imd.own_rate_bytes;
+    o->imd.own_rate_packets = read->imd.own_rate_packets;
     const MonitorConfig config = rmd_monitor_config(o);
     monitor_configure(rmd->node.monitor, &config, os_now_ns());
 }

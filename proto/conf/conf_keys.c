@@ -98,11 +98,16 @@ const ConfKey conf_keys[] = {
     KEY("sessions_max", COUNT(1, 1 << 20, DEFAULT_IMD_SESSIONS_MAX)),
     KEY("receive_buffer", SIZE(64 * KIB, GIB, DEFAULT_IMD_RECEIVE_BYTES)),
     KEY("send_buffer", SIZE(64 * KIB, GIB, DEFAULT_IMD_SEND_BYTES)),
+    KEY("metrics", ADDRESS(DEFAULT_IMD_METRICS_PORT)),
+    KEY("metrics_token_file", FILE_NAME),
+#undef KEY
+
+/* rmd sends them again whenever it reads its files again. */
+#define KEY(key, ...)                                                                              \
+    {.group = "imd", .name = (key), .readers = CONF_IMD | CONF_RMD, .kind = __VA_ARGS__}
     /* At this rate a chunk takes a quarter of a second. */
     KEY("rate_bytes", SIZE(256 * KIB, TIB, DEFAULT_IMD_RATE_BYTES), .zero = true),
     KEY("rate_packets", COUNT(100, 1 << 30, DEFAULT_IMD_RATE_PACKETS), .zero = true),
-    KEY("metrics", ADDRESS(DEFAULT_IMD_METRICS_PORT)),
-    KEY("metrics_token_file", FILE_NAME),
 #undef KEY
 
 #define KEY(key, ...) {.group = "rmd", .name = (key), .readers = CONF_RMD, .kind = __VA_ARGS__}

@@ -317,6 +317,27 @@ TEST(test_reload_is_reported)
     assert_false(child_reload(&c, &o));
 }
 
+/* A cap of its own holds on, where rmd's configuration has none to take its place. */
+TEST(test_reload_lifts_no_cap)
+{
+    int pair[2];
+    char text[64] = "", manager[] = "m:7";
+    RmdOptions o = {.common = {.log_level = LOG_LEVEL_DEBUG, .manager = manager},
+                    .imd = {.own_rate_bytes = 3 << 20, .own_rate_packets = 700}};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    Child c = {.channel = pair[0]};
+    assert_true(child_reload(&c, &o));
+    assert_true(recv(pair[1], text, sizeof text - 1, MSG_DONTWAIT) > 0);
+    assert_string_equal(text, "reload 3 3145728 700 m:7");
+    o.imd.rate_packets = 9000;
+    memset(text, 0, sizeof text);
+    assert_true(child_reload(&c, &o));
+    assert_true(recv(pair[1], text, sizeof text - 1, MSG_DONTWAIT) > 0);
+    assert_string_equal(text, "reload 3 3145728 9000 m:7");
+    (void)close(pair[0]);
+    (void)close(pair[1]);
+}
+
 /* As long as a configuration may name managers. */
 TEST(test_reload_has_room_for_all_managers)
 {

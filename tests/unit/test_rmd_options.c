@@ -73,6 +73,19 @@ CASE(defaults_are_the_papers)
     assert_true(options.pool_max_bytes == UINT64_MAX);
 }
 
+/* It sends imd all of them when it reads its files again. */
+CASE(caps_of_imds_own_are_known)
+{
+    char error[CONFIG_ERROR_MAX];
+    assert_int_equal(
+        load("rate_packets = 900\n[imd]\nrate_bytes = 3M\nrate_packets = 700", "", error),
+        CONFIG_OK);
+    assert_int_equal(options.imd.rate_bytes, 0);
+    assert_int_equal(options.imd.own_rate_bytes, 3 << 20);
+    assert_int_equal(options.imd.rate_packets, 900);
+    assert_int_equal(options.imd.own_rate_packets, 700);
+}
+
 /* As any other value: with the place where it stands. */
 CASE(rules_are_tried_where_they_stand)
 {
