@@ -36,11 +36,18 @@ static uint64_t ceiling(const Lending *l, const MemoryState *state, uint64_t hel
 
 /* ---- how fast the owner takes memory --------------------------------------------------------- */
 
+static void trend_forget(LendingTrend *t)
+{
+    t->recent.count = 0;
+    t->taken_bytes = t->ahead_bytes = 0;
+    t->stirs = t->steady = false;
+}
+
 static void forget(Lending *l)
 {
-    l->recent.count = 0;
-    l->taken_bytes = l->ahead_bytes = l->unseen_bytes = 0;
-    l->stirs = l->steady = false;
+    trend_forget(&l->host);
+    trend_forget(&l->group);
+    l->unseen_bytes = 0;
 }
 
 /* imd's resident memory falls before the kernel counts the pages as free. What became free since
@@ -50,7 +57,7 @@ static void note_unseen(Lending *l, const MemoryState *state, uint64_t held_byte
 {
     uint64_t free_bytes = state->spare_bytes + state->aside_bytes;
     uint64_t others_bytes = sub_u64(state->programs_bytes, held_bytes);
-    if (l->recent.count > 0) {
+    if (l->host.recent.count > 0) {
         uint64_t released = sub_u64(l->held_bytes, held_bytes);
         uint64_t risen = sub_u64(free_bytes + sub_u64(held_bytes, l->held_bytes), l->free_bytes);
         uint64_t fallen = sub_u64(l->free_bytes, free_bytes + sub_u64(held_bytes, l->held_bytes));
@@ -66,11 +73,11 @@ static void note_unseen(Lending *l, const MemoryState *state, uint64_t held_byte
 }
 
 /* The newest reading that is old enough to tell a rate; else the oldest there is. */
-static const LendingReading *reading_before(const Lending *l, uint64_t now_ns)
+static const LendingReading *reading_before(const LendingReadings *recent, uint64_t now_ns)
 {
     const LendingReading *r = NULL;
-    for (unsigned i = 1; i <= l->recent.count; i++) {
-        r = &l->recent.of[(l->recent.next + LENDING_READINGS - i) % LENDING_READINGS];
+    for (unsigned i = 1; i <= recent->count; i++) {
+        r = &recent->of[(recent->next + LENDING_READINGS - i) % LENDING_READINGS];
         if (now_ns - r->at_ns >= LENDING_RATE_NS)
             break;
     }
@@ -83,12 +90,12 @@ static uint64_t ahead(double bytes_per_s, uint64_t total_bytes)
     return bytes < (double)total_bytes ? (uint64_t)bytes : total_bytes;
 }
 
-static void note_run(Lending *l, uint64_t there_bytes, uint64_t now_ns)
+static void note_run(LendingTrend *t, uint64_t there_bytes, uint64_t now_ns)
 {
-    LendingRun *r = &l->run;
+    LendingRun *r = &t->run;
     uint64_t half = r->low_bytes + (r->top_bytes - r->low_bytes) / 2;
     bool falls = there_bytes + LENDING_STEP_BYTES <= r->low_bytes && now_ns > r->fell_ns;
-    if (l->recent.count == 0 || there_bytes > half || now_ns - r->fell_ns >= LENDING_AHEAD_NS ||
+    if (t->recent.count == 0 || there_bytes > half || now_ns - r->fell_ns >= LENDING_AHEAD_NS ||
         (r->falls == 0 && !falls)) {
         *r = (LendingRun){.top_bytes = there_bytes, .low_bytes = there_bytes, .fell_ns = now_ns};
     } else if (falls) {
@@ -115,27 +122,27 @@ static double steady_rate(const LendingRun *r)
 }
 
 /* What imd takes and gives back moves between what is spare and what is held. */
-static void note(Lending *l, uint64_t there_bytes, uint64_t total_bytes, uint64_t now_ns)
+static void note(LendingTrend *t, uint64_t there_bytes, uint64_t total_bytes, uint64_t now_ns)
 {
-    const LendingReading *before = reading_before(l, now_ns);
+    const LendingReading *before = reading_before(&t->recent, now_ns);
     double rate = 0;
-    l->taken_bytes = 0;
+    t->taken_bytes = 0;
     if (before && now_ns > before->at_ns && before->there_bytes > there_bytes) {
-        l->taken_bytes = before->there_bytes - there_bytes;
-        if (l->taken_bytes >= total_bytes / LENDING_STORM_DIVISOR)
-            rate = (double)l->taken_bytes * NS_PER_S / (double)(now_ns - before->at_ns);
+        t->taken_bytes = before->there_bytes - there_bytes;
+        if (t->taken_bytes >= total_bytes / LENDING_STORM_DIVISOR)
+            rate = (double)t->taken_bytes * NS_PER_S / (double)(now_ns - before->at_ns);
     }
-    l->stirs = l->taken_bytes >= total_bytes / LENDING_STIR_DIVISOR;
-    note_run(l, there_bytes, now_ns);
-    double steady = steady_rate(&l->run);
+    t->stirs = t->taken_bytes >= total_bytes / LENDING_STIR_DIVISOR;
+    note_run(t, there_bytes, now_ns);
+    double steady = steady_rate(&t->run);
     double matters = (double)(total_bytes / LENDING_STIR_DIVISOR) * NS_PER_S / LENDING_RATE_NS;
-    l->steady = steady >= matters && GUARD(STEADY);
-    if (l->steady && steady > rate)
+    t->steady = steady >= matters && GUARD(STEADY);
+    if (t->steady && steady > rate)
         rate = steady;
-    l->ahead_bytes = ahead(rate, total_bytes);
-    l->recent.of[l->recent.next] = (LendingReading){now_ns, there_bytes};
-    l->recent.next = (l->recent.next + 1) % LENDING_READINGS;
-    l->recent.count += l->recent.count < LENDING_READINGS;
+    t->ahead_bytes = ahead(rate, total_bytes);
+    t->recent.of[t->recent.next] = (LendingReading){now_ns, there_bytes};
+    t->recent.next = (t->recent.next + 1) % LENDING_READINGS;
+    t->recent.count += t->recent.count < LENDING_READINGS;
 }
 
 /* ---- what the owner's programs lose ---------------------------------------------------------- */
@@ -211,12 +218,22 @@ static void keep_cache(const Lending *l, MemoryState *state)
                     state->spare_bytes);
 }
 
+static void note_lendable(Lending *l, MemoryState state, uint64_t held_bytes)
+{
+    const uint64_t owed = l->loss.owed_bytes;
+    l->group_lendable_bytes =
+        state.limit_bytes ? sub_u64(state.limit_left_bytes + held_bytes, owed) : UINT64_MAX;
+    state.limit_bytes = 0;
+    l->host_lendable_bytes = sub_u64(memory_lendable_bytes(&state, held_bytes), owed);
+    l->lendable_bytes = min_u64(l->host_lendable_bytes, l->group_lendable_bytes);
+}
+
 void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uint64_t now_ns)
 {
     l->read_ns = now_ns;
     l->known = state != NULL;
     l->far_below = l->full = false;
-    l->lendable_bytes = l->hidden_bytes = 0;
+    l->lendable_bytes = l->host_lendable_bytes = l->group_lendable_bytes = l->hidden_bytes = 0;
     if (!state) {
         l->held_bytes = held_bytes;
         forget(l);
@@ -225,7 +242,11 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
     note_unseen(l, state, held_bytes, now_ns);
     l->held_bytes = held_bytes;
     l->hidden_bytes = state->aside_bytes + l->unseen_bytes;
-    note(l, state->spare_bytes + l->hidden_bytes + held_bytes, state->total_bytes, now_ns);
+    note(&l->host, state->spare_bytes + l->hidden_bytes + held_bytes, state->total_bytes, now_ns);
+    if (state->limit_bytes)
+        note(&l->group, state->limit_left_bytes + held_bytes, state->total_bytes, now_ns);
+    else
+        trend_forget(&l->group);
     note_evicted(l, state, held_bytes);
     l->active_bytes = state->active_bytes;
     l->commit_bytes = state->strict
@@ -237,7 +258,7 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
     MemoryState kept = *state;
     keep_cache(l, &kept);
     kept.spare_bytes += l->hidden_bytes;
-    l->lendable_bytes = sub_u64(memory_lendable_bytes(&kept, held_bytes), l->loss.owed_bytes);
+    note_lendable(l, kept, held_bytes);
     l->group_bytes = state->limit_bytes;
     l->full = held_bytes > l->slack_bytes &&
               l->lendable_bytes < held_bytes + state->total_bytes / LENDING_FULL_DIVISOR;
@@ -246,19 +267,28 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
                    (state->strict && state->commit_left_bytes < least);
 }
 
-/* In a storm: what is left of what may be lent, when it goes on. The slack is for noise alone. */
+/* In a storm: what is left of @lendable_bytes, when it goes on. The slack is for noise alone. */
+static uint64_t after(const Lending *l, const LendingTrend *t, uint64_t lendable_bytes)
+{
+    if (GUARD(STORM))
+        lendable_bytes = sub_u64(lendable_bytes, t->ahead_bytes + (t->steady ? l->slack_bytes : 0));
+    return lendable_bytes;
+}
+
+/* What others on the host take is not missed in a control group while the host has more than the
+ * group may have. */
 static uint64_t lendable_ahead(const Lending *l)
 {
-    uint64_t lendable = l->lendable_bytes;
-    if (GUARD(STORM))
-        lendable = sub_u64(lendable, l->ahead_bytes + (l->steady ? l->slack_bytes : 0));
-    return lendable;
+    return min_u64(after(l, &l->host, l->host_lendable_bytes),
+                   after(l, &l->group, l->group_lendable_bytes));
 }
 
 /* What the limit may rise to. */
 static uint64_t target(const Lending *l)
 {
-    uint64_t lendable = sub_u64(lendable_ahead(l), l->hidden_bytes + l->slack_bytes);
+    uint64_t lendable = sub_u64(after(l, &l->host, l->host_lendable_bytes), l->hidden_bytes);
+    lendable = min_u64(lendable, after(l, &l->group, l->group_lendable_bytes));
+    lendable = sub_u64(lendable, l->slack_bytes);
     if (GUARD(CAP))
         lendable = min_u64(lendable, l->cap_bytes);
     return whole_steps(lendable);
@@ -318,7 +348,8 @@ static bool give_back(Lending *l, uint64_t now_ns)
 static bool shrink(Lending *l, uint64_t now_ns)
 {
     bool over = l->limit_bytes > l->lendable_bytes + l->slack_bytes ||
-                (l->ahead_bytes > 0 && GUARD(STORM) && l->limit_bytes > lendable_ahead(l));
+                ((l->host.ahead_bytes > 0 || l->group.ahead_bytes > 0) && GUARD(STORM) &&
+                 l->limit_bytes > lendable_ahead(l));
     const bool capped = GUARD(CAP) && l->limit_bytes > l->cap_bytes;
     if (!GUARD(SHRINK) || !(over || capped))
         return false;

@@ -54,6 +54,15 @@ typedef struct LendingReadings {
     unsigned next, count;
 } LendingReadings;
 
+/* How fast others take memory. */
+typedef struct LendingTrend {
+    LendingReadings recent;
+    LendingRun run;
+    uint64_t taken_bytes; /* lately */
+    uint64_t ahead_bytes; /* what they will have taken LENDING_AHEAD_NS from now, at that rate */
+    bool stirs, steady;
+} LendingTrend;
+
 /* What the kernel evicts, and what is given back for it. */
 typedef struct LendingLoss {
     bool known;
@@ -73,22 +82,20 @@ typedef struct Lending {
     uint64_t read_ns;   /* the last reading */
     bool known;         /* it had a value */
     bool far_below;
-    uint64_t lendable_bytes; /* by the last reading, cap and slack not counted */
+    uint64_t lendable_bytes; /* by the last reading, cap and slack not counted; the less of: */
+    uint64_t host_lendable_bytes, group_lendable_bytes; /* UINT64_MAX: there is no limit */
     uint64_t slack_bytes;
     uint64_t group_bytes;   /* the control groups' limit; 0: none */
     uint64_t held_bytes;    /* by imd, at the last reading */
     uint64_t ceiling_bytes; /* the pool that a lending may begin with, below the cap */
     uint64_t limit_bytes;
-    uint64_t grown_ns; /* the limit stands since; in the future: it rests until then */
-    LendingReadings recent;
-    uint64_t taken_bytes; /* by the owner, lately */
-    uint64_t ahead_bytes; /* what he will have taken LENDING_AHEAD_NS from now, at that rate */
-    LendingRun run;
-    bool stirs, steady, full;
+    uint64_t grown_ns;        /* the limit stands since; in the future: it rests until then */
+    LendingTrend host, group; /* of the whole host; of the control groups' limit */
+    bool full;
     uint64_t free_bytes, others_bytes; /* at the last reading: free or spare; of programs but imd */
     uint64_t unseen_bytes; /* given back by imd, and not counted as free by the last reading */
     uint64_t released_ns;  /* when it last gave something back */
-    uint64_t hidden_bytes; /* of lendable_bytes: unseen, or on the processors' lists; not lent */
+    uint64_t hidden_bytes; /* of the host's: unseen, or on the processors' lists; not lent */
     bool lends;
     uint64_t active_bytes; /* at the last reading */
     uint64_t kept_bytes; /* active file cache when the lending began: the owner's, if it ages too */
@@ -110,7 +117,7 @@ void lending_end(Lending *l);
 /* The owner takes memory: it should be read again soon. */
 static inline bool lending_stirs(const Lending *l)
 {
-    return l->stirs;
+    return l->host.stirs || l->group.stirs;
 }
 /* Memory is lent, and hardly more is left than what stays with the owner: who takes it should be
  * seen soon. */

@@ -39,6 +39,55 @@ TEST(a_small_group_lends_too)
     assert_true(l.ceiling_bytes >= limit && l.ceiling_bytes <= 468 * MIB);
 }
 
+static bool read_in_group(uint64_t spare, uint64_t left, uint64_t held)
+{
+    MemoryState m = host(spare);
+    memory_state_limit(&m, 2 * GIB, left);
+    now_ns += NS_PER_S / 50;
+    lending_read(&lending, &m, held, now_ns);
+    return lending_follow(&lending, UINT64_MAX, now_ns);
+}
+
+static uint64_t lend_in_group(void)
+{
+    now_ns = 1000 * NS_PER_S;
+    lending_init(&lending, UINT64_MAX, now_ns);
+    (void)read_in_group(60 * GIB, 2 * GIB, 0);
+    return lending_begin(&lending, now_ns);
+}
+
+/* The host has more to spare than the group may have, also when the storm goes on. */
+TEST(a_group_gives_nothing_back_for_a_storm_outside_of_it)
+{
+    const uint64_t limit = lend_in_group();
+    for (unsigned i = 1; i <= 10; i++)
+        assert_false(read_in_group(60 * GIB - i * 100 * MIB, GIB, GIB));
+    assert_int_equal(lending.limit_bytes, limit);
+    for (unsigned i = 1; i <= 40; i++)
+        (void)read_in_group(59 * GIB - i * GIB, GIB, GIB);
+    assert_true(lending.limit_bytes < limit);
+}
+
+TEST(a_group_gives_back_ahead_of_a_storm_in_it)
+{
+    (void)lend_in_group();
+    for (unsigned i = 1; i <= 10; i++)
+        (void)read_in_group(60 * GIB - i * 40 * MIB, GIB - i * 40 * MIB, GIB);
+    assert_true(lending.group.ahead_bytes > 400 * MIB);
+    assert_true(lending.limit_bytes <= lending.lendable_bytes - 400 * MIB);
+}
+
+/* What the kernel does not count as free at present is the host's. */
+TEST(a_group_lends_beside_what_lies_on_the_processors_lists)
+{
+    MemoryState m = host(60 * GIB);
+    m.aside_bytes = 5 * GIB;
+    memory_state_limit(&m, 2 * GIB, 2 * GIB);
+    lending_init(&lending, UINT64_MAX, NS_PER_S);
+    lending_read(&lending, &m, 0, NS_PER_S);
+    assert_true(lending_begin(&lending, NS_PER_S) > 1800 * MIB);
+}
+
 TEST(begins_with_what_is_there_less_a_slack)
 {
     lend(UINT64_MAX, 60 * GIB);
@@ -194,12 +243,12 @@ TEST(who_takes_memory_steadily_is_foreseen)
         lend(UINT64_MAX, spare);
         (void)read_after(NS_PER_S / 10, spare, 0);
         for (unsigned i = 1; i <= 5; i++) {
-            assert_false(lending.steady);
+            assert_false(lending.host.steady);
             spare -= (i == 3 ? odd[k].mib : 10) * MIB;
             (void)read_after((i == 3 ? odd[k].ms : 20) * NS_PER_MS, spare, 0);
         }
-        assert_true(lending.steady);
-        assert_in_range(lending.ahead_bytes / MIB, 245, 255); /* of 500 MiB/s, half a second */
+        assert_true(lending.host.steady);
+        assert_in_range(lending.host.ahead_bytes / MIB, 245, 255); /* of 500 MiB/s, half a second */
     }
 }
 
