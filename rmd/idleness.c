@@ -84,7 +84,7 @@ bool idleness_look(Idleness *i, const Look *look, uint64_t now_ns, Facts *facts)
     if (GUARD(UNKNOWN) || i->console_idle_s >= 0)
         i->touched_ns =
             clock_set(i, look) ? taken : touched(i, i->console_idle_s, taken, forward_ns(i, look));
-    i->touched_since = GUARD(TOUCHED_SINCE) && i->touched_ns > looked_ns;
+    i->touched_since = GUARD(TOUCHED_SINCE) && i->touched_ns >= looked_ns;
     if ((GUARD(UNKNOWN) && isnan(i->load)) || i->load >= i->config->load_below)
         i->loaded_ns = taken;
     i->clocks_known = true;

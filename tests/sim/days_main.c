@@ -66,7 +66,7 @@ int main(int argc, char **argv)
                                                   {"FAILED_RULE", 5},
                                                   {"CONSOLE_HELD", 15},
                                                   {"CLOCK", 26},
-                                                  {"CLOCK_SET", 67},
+                                                  {"CLOCK_SET", 172},
                                                   {"LATE", 152},
                                                   {"GAP", 19},
                                                   {"STORM", 3},
