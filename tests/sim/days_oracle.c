@@ -157,6 +157,7 @@ void oracle_start(Days *d, uint64_t pool, uint64_t limit)
     o->lends = true;
     o->evicted.before_ns = o->evicted.at_ns;
     o->kept = o->memory.active_bytes;
+    o->storm_read_ns = 0; /* nobody has read the memory while nothing was lent */
     o->must_end = false;
     o->started_ns = d->now_ns;
     o->ready_ns = o->terminated_ns = o->killed_ns = o->touch_ns = o->saves.at_ns = 0;
