@@ -24,7 +24,7 @@ static void enter(Monitor *m, enum ImdState state, uint64_t now_ns)
     m->imd = state;
     m->imd_since_ns = now_ns;
     if (!stays(m)) {
-        m->owed_ns = TIME_NEVER;
+        m->owed.since_ns = m->owed.within_ns = TIME_NEVER;
         m->unheard = false;
     }
 }
@@ -54,24 +54,36 @@ static void calm(Monitor *m, uint64_t now_ns)
 
 /* ---- what imd owes --------------------------------------------------------------------------- */
 
-/* Whenever imd has said what is in use, or may have less than it had. An imd that is to save says
- * when it has no more than that, even if it never had: it owes that word, too. */
+static bool is_within(const Monitor *m)
+{
+    return m->used_bytes <= m->lending.limit_bytes && !m->unheard;
+}
+
+/* Whenever imd has said what is in use, or its limit is another one. An imd that is to save says
+ * when it has no more than that, even if it never had: it owes that word, too. A limit that rises
+ * above what imd had said forgives nothing as long as imd may be about to say more. */
 static void note_owed(Monitor *m, uint64_t now_ns)
 {
-    const bool gave = m->used_bytes < m->owed_bytes;
-    if (!stays(m) || (m->used_bytes <= m->lending.limit_bytes && !m->unheard))
-        m->owed_ns = TIME_NEVER;
-    else if (m->owed_ns == TIME_NEVER || gave)
-        m->owed_ns = now_ns;
-    m->owed_bytes = m->used_bytes;
+    const bool gave = m->used_bytes < m->owed.bytes;
+    m->owed.bytes = m->used_bytes;
+    if (!stays(m))
+        return;
+    if (is_within(m)) {
+        m->owed.within_ns = min_u64(m->owed.within_ns, now_ns);
+        return;
+    }
+    const bool was = now_ns >= time_add(m->owed.within_ns, MONITOR_USED_NS);
+    m->owed.within_ns = TIME_NEVER;
+    if (m->owed.since_ns == TIME_NEVER || gave || was)
+        m->owed.since_ns = now_ns;
 }
 
 /* It has as long for the next part of it, or to say that there is one, as it has to leave. */
 static uint64_t owed_until_ns(const Monitor *m)
 {
-    return m->owed_ns == TIME_NEVER || !GUARD(GIVE_BACK)
+    return m->owed.since_ns == TIME_NEVER || m->owed.within_ns != TIME_NEVER || !GUARD(GIVE_BACK)
                ? TIME_NEVER
-               : time_add(m->owed_ns, m->config.leave_deadline_ns + MONITOR_USED_NS);
+               : time_add(m->owed.since_ns, m->config.leave_deadline_ns + MONITOR_USED_NS);
 }
 
 /* ---- the end of a lending -------------------------------------------------------------------- */
@@ -440,6 +452,8 @@ void monitor_used(Monitor *m, uint64_t used_bytes, uint64_t now_ns)
     tick(m, now_ns);
     m->used_bytes = used_bytes;
     m->unheard = false;
+    if (is_within(m))
+        m->owed.since_ns = TIME_NEVER;
     note_owed(m, now_ns);
     settle(m, now_ns);
 }
@@ -485,7 +499,7 @@ Monitor *monitor_new(const MonitorConfig *config, const MonitorSink *sink, uint6
     m->crash.first_ns = m->crash.next_ns = MONITOR_CRASH_PAUSE_NS;
     m->pressure.first_ns = m->pressure.next_ns = MONITOR_PRESSURE_PAUSE_NS;
     m->cause = CAUSE_UNSEEN;
-    m->owed_ns = TIME_NEVER;
+    m->owed.since_ns = m->owed.within_ns = TIME_NEVER;
     idleness_init(&m->idleness, &m->config, now_ns);
     lending_init(&m->lending, m->config.pool_max_bytes, now_ns);
     calm(m, now_ns);

@@ -20,6 +20,13 @@ typedef struct Pause {
     uint64_t first_ns, next_ns, until_ns;
 } Pause;
 
+/* What imd has to give back. */
+typedef struct MonitorOwed {
+    uint64_t bytes;     /* that were in use beyond the limit when it gave back last, */
+    uint64_t since_ns;  /* ... and then; TIME_NEVER: nothing is owed */
+    uint64_t within_ns; /* nor since then, by what imd had said; TIME_NEVER: it is */
+} MonitorOwed;
+
 struct Monitor {
     MonitorConfig config;
     MonitorSink sink;
@@ -36,8 +43,7 @@ struct Monitor {
     uint64_t save_ns;      /* saving: until then */
     bool unheard;          /* saving: it has said nothing since that began */
     uint64_t epoch, pool_bytes, used_bytes;
-    uint64_t owed_bytes;           /* that were in use beyond the limit when it gave back last, */
-    uint64_t owed_ns;              /* ... and then; TIME_NEVER: nothing is */
+    MonitorOwed owed;
     char ended[MONITOR_ENDED_MAX]; /* how the last one ended that nobody had asked to leave */
 
     uint64_t calm_until_ns;

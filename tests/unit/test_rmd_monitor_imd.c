@@ -545,6 +545,55 @@ CASE(owed__a_part_of_it_is_enough_for_a_while)
     assert_int_equal(h.terminates, 1);
 }
 
+/* The limit rises, second after second. */
+static void rise(void)
+{
+    lend(&usual);
+    const uint64_t limit = h.limit;
+    h.spare -= 30 * GIB;
+    read_memory();
+    assert_true(h.limit < limit);
+    h.spare += 30 * GIB;
+    pass(10 * NS_PER_S);
+    const uint64_t low = h.limit;
+    pass(NS_PER_S);
+    assert_true(h.limit > low && h.limit < limit);
+}
+
+/* It has more than it may again and again, and each time the limit has passed what it said when it
+ * says so once more. */
+CASE(owed__a_limit_that_rises_forgives_nothing_that_is_yet_to_be_said)
+{
+    rise();
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(h.terminates, 0);
+        const uint64_t said = h.limit + GIB / 64;
+        monitor_used(h.monitor, said, h.now_ns);
+        pass(NS_PER_S - NS_PER_MS);
+        assert_true(h.limit > said);
+    }
+    monitor_used(h.monitor, h.limit + GIB / 64, h.now_ns);
+    pass(10 * NS_PER_MS);
+    assert_int_equal(h.terminates, 1);
+}
+
+/* It says nothing more: that is what it has. */
+CASE(owed__a_limit_that_rises_forgives_what_has_stayed_within)
+{
+    rise();
+    h.held = h.limit + GIB / 64;
+    monitor_used(h.monitor, h.held, h.now_ns);
+    pass(5 * NS_PER_S);
+    assert_int_equal(h.terminates, 0);
+    h.spare -= 50 * GIB;
+    read_memory();
+    assert_true(h.limit < h.held);
+    pass(1900 * NS_PER_MS);
+    assert_int_equal(h.terminates, 0);
+    pass(200 * NS_PER_MS);
+    assert_int_equal(h.terminates, 1);
+}
+
 /* ---- figures --------------------------------------------------------------------------------- */
 
 CASE(metrics__tell_what_is_lent_and_was_lost)
