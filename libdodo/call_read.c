@@ -29,6 +29,7 @@
 
 enum {
     WINDOW_TURNS_MAX = 4, /* of one window of a read, from copy to copy */
+    EDGES_BYTES = 2 * WIRE_BLOCK_SIZE,
 };
 
 enum ReadPhase { READ_ENTER, READ_REMOTE, READ_MISSES, READ_FILE };
@@ -108,11 +109,11 @@ static void read_inactive(Call *call, const char *reason)
         read_end(call, -1, ENOMEM, reason);
 }
 
-/* All of the window goes to a buffer of the call's own. */
+/* All of the window goes to a buffer of the call's own, which has room for any edges, too. */
 static bool window_apart(CallState *st, size_t len)
 {
     free(st->read.edges);
-    st->read.edges = malloc(len);
+    st->read.edges = malloc(len > EDGES_BYTES ? len : EDGES_BYTES);
     st->read.edge_head = len;
     return st->read.edges != NULL;
 }
@@ -141,7 +142,7 @@ static bool window_widen(Call *call, uint64_t *ret_from, uint64_t *ret_end)
     if (end < *ret_end && last >= *ret_from + st->read.edge_head)
         st->read.edge_tail = *ret_end - last;
     if (st->read.edge_head + st->read.edge_tail > 0 && !st->read.edges)
-        st->read.edges = malloc(2 * (size_t)WIRE_BLOCK_SIZE);
+        st->read.edges = malloc(EDGES_BYTES);
     return st->read.edge_head + st->read.edge_tail == 0 || st->read.edges;
 }
 
