@@ -219,9 +219,8 @@ void fill_asked(Cache *c, const CacheResult *result)
 
 static void brought(Cache *c, Region *r, uint64_t from, uint64_t to)
 {
-    for (uint64_t i = from / c->cfg.piece_bytes; piece_start(c, i) < to; i++) {
+    for (uint64_t i = from / c->cfg.piece_bytes; piece_start(c, i) < to; i++)
         brought_add(c, r, i, piece_mask(c, i, from, to));
-    }
     c->stats.extent_bytes += to - from;
     remote_holds(c, r, from, to);
 }

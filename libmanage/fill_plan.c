@@ -186,7 +186,7 @@ static bool may_cost(const Fill *f, enum PartWay way, uint64_t ns)
     return !GUARD(LEDGER) || ledger_covers(&f->ledger, ns);
 }
 
-/* What the latest part has cost is known by the time that another one is due. */
+/* What the latest part has cost, as far as reads beside it are over. */
 static void settle(Fill *f)
 {
     if (f->part.takes_ns)
@@ -261,7 +261,7 @@ bool fill_behind(Cache *c, CacheJob *job, Region *r, uint64_t end, uint64_t byte
     return true;
 }
 
-/* The program's next read waits for no more than the end of the part. */
+/* While the drive has no read of the program's: the next one waits for the end of the part. */
 static bool may_sweep(const Fill *f, uint64_t now_ns)
 {
     uint64_t takes = takes_ns(f, PART_SWEPT, 0, paid_most(f), now_ns);
