@@ -378,7 +378,7 @@ void read_done(Cache *c, CacheCall *call, int error, const CacheResult *result, 
         call->file_size = min_u64((uint64_t)result->count, call->region->len);
         return;
     }
-    if (job->drive && !call->in_order) {
+    if (job->drive && stream_none(call->region)) {
         call->read.drive_end = job->offset + job->len;
         call->read.drive_bytes = job->len;
     }

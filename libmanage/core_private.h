@@ -622,9 +622,11 @@ void fetch_for_write(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uint6
 /* The program has read, and goes on with fetching if that is part of a stream. True: it reads one
  * after the other. */
 bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len);
+/* Were so many of the latest reads of the file not in order that they do not begin a stream? */
+bool stream_none(const Region *r);
 /* Reads behind each other, [from, to), found all in local memory: they begin no stream, and nothing
  * is fetched for them. @len: of the last one. */
-void stream_follow(Cache *c, const Region *r, uint64_t from, uint64_t to, uint64_t len);
+void stream_follow(Cache *c, Region *r, uint64_t from, uint64_t to, uint64_t len);
 void stream_forget(Cache *c, const Region *r);
 bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns);
 /* A further read of the file ahead, where that pays or is to be measured, for a thread that is

@@ -218,7 +218,7 @@ void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
         return;
     }
     use_once(c, call, p);
-    if (source == CACHE_READ_FILE && !call->in_order)
+    if (source == CACHE_READ_FILE && stream_none(r))
         fill_prepare(c, r, limit - offset, now_ns);
     fetch_into(c, call, p, offset, limit, source, now_ns);
 }

@@ -119,7 +119,7 @@ static void take_local(Cache *c, Region *r, const HitRecord *h)
 /* If all is here already, nothing has to be fetched and no stream begins. The first read that
  * becomes a call - a miss, or the first use of what was fetched ahead - takes care of that.
  * @len: of the run's last read. */
-static void run_follow(Cache *c, Lane *l, const Region *r, uint64_t from, uint64_t to, uint64_t len)
+static void run_follow(Cache *c, Lane *l, Region *r, uint64_t from, uint64_t to, uint64_t len)
 {
     if (l->run_taken_region == r->number && from < l->run_taken_to && l->run_taken_to <= to)
         from = l->run_taken_to;
@@ -139,7 +139,7 @@ static Region *run_region(Cache *c, Lane *l)
 }
 
 /* What it says may be of two runs: at worst, a stream is taken to be elsewhere. */
-static void run_take(Cache *c, Lane *l, const Region *r)
+static void run_take(Cache *c, Lane *l, Region *r)
 {
     uint64_t from = atomic_load_explicit(&l->run_from, memory_order_relaxed);
     uint64_t to = atomic_load_explicit(&l->run_to, memory_order_relaxed);
@@ -209,7 +209,7 @@ static void hits_take(Cache *c, Lane *l)
     c->stats.local_bytes += bytes;
     l->hits_taken += hits;
     l->hit_bytes_taken += bytes;
-    const Region *r = run_region(c, l);
+    Region *r = run_region(c, l);
     if (!r)
         return;
     /* The lane does not say of which files they were: all count for the one that was read last. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading ahead: reads of a region that follow each other at a fixed distance are a stream, be it
- * in order, backwards or strided. What the stream will read next is fetched in the background,
- * within a budget. It takes free room and pieces that were used only once, never more valuable
- * ones. */
+ * in order, backwards or strided. It goes on in the region behind it in the file. What the stream
+ * will read next is fetched in the background, within a budget. It takes free room and pieces that
+ * were used only once, never more valuable ones. */
 #include "libmanage/core_private.h"
 
 _Static_assert((int)TOGETHER_MOST <= (int)CACHE_TOGETHER, "the shell carries out as many");
@@ -13,11 +13,24 @@ enum Ahead { AHEAD_NOTHING, AHEAD_LATER, AHEAD_TAKEN };
 
 enum { RUN_MIN = 2, WINDOW_READS = 4, AHEAD_READS_MAX = 4096, STREAM_STALE_READS = 1024 };
 
+/* *@offset of @r, in the stream's region, or behind that if it ends in the file where @r begins.
+ * False: elsewhere. */
+static bool seen_from(const Stream *s, const Region *r, uint64_t *offset)
+{
+    const Region *q = s->region;
+    if (q == r)
+        return true;
+    if (!q || !is_same_file(q->id, r->id) || q->id.offset + q->len != r->id.offset)
+        return false;
+    *offset += q->len;
+    return true;
+}
+
 /* A read that begins a stream guesses twice where the next one will be: right behind it, or as far
  * from it as it was from the read before. */
 static bool expected(const Stream *s, const Region *r, uint64_t offset)
 {
-    if (s->region != r)
+    if (!seen_from(s, r, &offset))
         return false;
     return (s->stride && s->last + (uint64_t)s->stride == offset) ||
            (s->run == 0 && s->last + s->len == offset);
@@ -78,7 +91,7 @@ static bool is_stream(const Stream *s)
 }
 
 /* The stream that the read goes on with, which is one longer then; NULL: none. */
-static Stream *stream_next(Cache *c, const Region *r, uint64_t offset, uint64_t len)
+static Stream *stream_next(Cache *c, Region *r, uint64_t offset, uint64_t len)
 {
     Stream *s = c->ahead.streams;
     while (s < c->ahead.streams + STREAMS && !expected(s, r, offset))
@@ -86,8 +99,14 @@ static Stream *stream_next(Cache *c, const Region *r, uint64_t offset, uint64_t 
     c->ahead.reads++;
     if (s == c->ahead.streams + STREAMS)
         return NULL;
-    if (s->last + s->len == offset) /* one after the other; their length may change */
+    uint64_t at = offset;
+    (void)seen_from(s, r, &at);
+    if (s->last + s->len == at) /* one after the other; their length may change */
         s->stride = (int64_t)len;
+    if (s->region != r) {
+        s->region = r;
+        s->ahead_to = s->fetched = 0;
+    }
     s->last = offset;
     s->len = len;
     s->used = c->ahead.reads;
@@ -102,14 +121,14 @@ static bool reads_ahead(const Cache *c, const Region *r)
     return c->cfg.readahead_bytes && r->advice != DODO_CADVISE_RANDOM;
 }
 
-void stream_follow(Cache *c, const Region *r, uint64_t from, uint64_t to, uint64_t len)
+void stream_follow(Cache *c, Region *r, uint64_t from, uint64_t to, uint64_t len)
 {
     Stream *s = reads_ahead(c, r) ? stream_next(c, r, from, len) : NULL;
     if (s)
         s->last = to - len;
 }
 
-bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len)
+static bool note(Cache *c, Region *r, uint64_t offset, uint64_t len)
 {
     if (!reads_ahead(c, r))
         return false;
@@ -132,6 +151,18 @@ bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len)
     c->ahead.wanted = true;
     background_wake(c);
     return in_order;
+}
+
+bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len)
+{
+    bool in_order = note(c, r, offset, len);
+    r->ways->apart = in_order ? 0 : r->ways->apart + (r->ways->apart <= RUN_MIN);
+    return in_order;
+}
+
+bool stream_none(const Region *r)
+{
+    return r->ways->apart > RUN_MIN;
 }
 
 void stream_forget(Cache *c, const Region *r)

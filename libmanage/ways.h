@@ -46,6 +46,7 @@ typedef struct Ways {
     _Atomic uint64_t cheap_ns[COST_CLASSES];
     unsigned looks;        /* reads that go to remote memory, to see what it costs now */
     unsigned file_looks;   /* or to the file, although remote memory has what they want */
+    unsigned apart;        /* reads in a row that were not in order, as far as they count */
     unsigned remote_reads; /* of remote memory, since a region was opened, as far as they count */
     _Atomic bool left; /* worth.left: reads go past the cache, and it gives up the file's pieces */
     Worth worth;

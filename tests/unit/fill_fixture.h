@@ -10,9 +10,8 @@ static const uint64_t MS = 1000000;
 enum { K = 1 << 10, M = 1 << 20 };
 
 /* A file as expensive as a drive whose head moves; remote memory as fast as a network. */
-FIXTURE Cache *make_expensive(unsigned pieces, int *ret_rd)
+FIXTURE Cache *make_with(CacheConfig cfg, int *ret_rd)
 {
-    CacheConfig cfg = config(pieces);
     cfg.extent_bytes = M;
     w.kernel_says = true;
     Cache *c = make(&cfg, 0, ret_rd);
@@ -22,6 +21,19 @@ FIXTURE Cache *make_expensive(unsigned pieces, int *ret_rd)
     w.remote_ns = MS;
     w.part_ns = MS;
     return c;
+}
+
+FIXTURE Cache *make_expensive(unsigned pieces, int *ret_rd)
+{
+    return make_with(config(pieces), ret_rd);
+}
+
+/* One that looks for streams, too. */
+FIXTURE Cache *make_ahead(uint64_t readahead_bytes, int *ret_rd)
+{
+    CacheConfig cfg = config(2);
+    cfg.readahead_bytes = readahead_bytes;
+    return make_with(cfg, ret_rd);
 }
 
 /* As background(), but that parts take their time: the drive has nothing else to do for @ns. */

@@ -446,6 +446,50 @@ TEST(part__not_in_a_cheap_file)
     cache_free(c);
 }
 
+/* The first reads of a stream look as others do. */
+TEST(part__not_before_it_is_known_that_no_stream_begins)
+{
+    int rd;
+    Cache *c = make_ahead(PIECE, &rd);
+    pay(c, rd);
+    w.no_part = true;
+    for (unsigned i = 10; i < 16; i++)
+        assert_reads(c, rd, i); /* the last ones are in order */
+    w.no_part = false;
+    uint64_t parts = stats(c).extents;
+    assert_reads(c, rd, 40);
+    assert_reads(c, rd, 25);
+    assert_int_equal(stats(c).extents, parts);
+    assert_reads(c, rd, 56);
+    assert_int_equal(stats(c).extents, parts + 1);
+    cache_free(c);
+}
+
+/* Nor of those that go on in the next region, however small those are. */
+TEST(part__not_for_reads_in_order_over_regions)
+{
+    enum { SMALL = 4 };
+    int rd, regions[PIECES / SMALL];
+    CacheConfig cfg = config(4);
+    cfg.readahead_bytes = PIECE;
+    cfg.extent_bytes = M;
+    w.kernel_says = true;
+    Cache *c = make(&cfg, 0, &rd);
+    w.file_ns = 8 * MS;
+    w.remote_ns = MS;
+    for (unsigned i = 0; i < PIECES / SMALL; i++) {
+        regions[i] = cache_open(c, SMALL * PIECE, SMALL * PIECE,
+                                (char *)&w + BYTES + (size_t)i * SMALL * PIECE, DODO_RDONLY);
+        assert_true(regions[i] > 0);
+    }
+    for (unsigned i = 0; i < 8 * PIECES; i++) {
+        (void)do_read(c, regions[i % PIECES / SMALL], i % SMALL * PIECE, PIECE);
+        background(c);
+    }
+    assert_int_equal(stats(c).extents, 0);
+    cache_free(c);
+}
+
 /* Of reads one after the other the drive needs no help. */
 TEST(part__not_for_reads_in_order)
 {
