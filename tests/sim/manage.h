@@ -267,7 +267,8 @@ typedef struct ManageParams {
     uint32_t held_ppm;        /* the kernel has in memory what is read; 0: nobody knows */
     uint32_t lie_ppm;         /* of the reads from remote memory: a host returns something else */
     bool small_writes, hits;
-    bool one_worker; /* the other could not be started */
+    bool side_by_side; /* a file's ranges, which are all of it */
+    bool one_worker;   /* the other could not be started */
 } ManageParams;
 
 struct ManageWorld {

@@ -296,6 +296,33 @@ static void choose_extents(ManageWorld *m)
         m->p.held_ppm = (uint32_t)sim_rng_spread(&rng, 10000, 900000);
 }
 
+/* A slow file that is read here and there, by regions that lie side by side: parts go on from one
+ * into the next one. By numbers of its own. */
+static void choose_neighbours(ManageWorld *m)
+{
+    ManageParams *p = &m->p;
+    SimRng rng;
+    sim_rng_init(&rng, m->w.seed, 0x6e6272);
+    if (sim_rng_below(&rng, 16))
+        return;
+    p->side_by_side = true;
+    p->users = p->callers = 1;
+    p->regions = USER_REGIONS_MAX;
+    p->rdonly_ppm = 1000000;
+    p->stream_ppm = p->stripe_ppm = p->lie_ppm = p->held_ppm = 0;
+    p->weights.writes = p->weights.changes = p->weights.exits = 0;
+    p->weights.opens = p->weights.closes = 1;
+    p->cache.piece_bytes = 4096;
+    p->cache.limit_bytes = (uint64_t)2 * 4096;
+    p->cache.readahead_bytes = p->cache.low_water_bytes = 0;
+    p->cache.bypass_factor = p->cache.known_reads = 0;
+    p->cache.remote = true;
+    p->cache.lets_go = false;
+    p->cache.extent_bytes = USER_FILE_BYTES;
+    p->cache.spend_percent = 300;
+    manage_file_is_slow(m, &rng);
+}
+
 /* Others append to what programs have open, or cut it. By numbers of its own. */
 static void choose_others(ManageWorld *m)
 {
@@ -341,6 +368,7 @@ void manage_params_choose(ManageWorld *m)
     choose_lies(m);
     choose_failing_hits(m);
     choose_extents(m);
+    choose_neighbours(m);
     choose_others(m);
     manage_scenario_choose(m);
 }
@@ -348,9 +376,14 @@ void manage_params_choose(ManageWorld *m)
 /* ---- making the world ----------------------------------------------------------------------- */
 
 /* Ranges of a file: of all lengths, side by side or over each other. */
-static void make_ranges(UserFile *f, SimRng *r)
+static void make_ranges(UserFile *f, bool side_by_side, SimRng *r)
 {
-    for (unsigned i = 0; i < USER_RANGES; i++) {
+    const uint64_t each = USER_FILE_BLOCKS / USER_RANGES * 4096;
+    for (unsigned i = 0; i < USER_RANGES && side_by_side; i++) {
+        f->ranges[i].offset = i * each;
+        f->ranges[i].len = each;
+    }
+    for (unsigned i = 0; i < USER_RANGES && !side_by_side; i++) {
         uint64_t len = sim_rng_spread(r, i ? 1 : USER_FILE_BYTES / 2, USER_FILE_BYTES), offset;
         if (sim_rng_below(r, 2))
             len = (len + 4095) / 4096 * 4096;
@@ -378,8 +411,9 @@ static void make_files(ManageWorld *m)
         SimFile *sim = simfs_create(w->fs[0], USER_FILE_BYTES);
         uint64_t size =
             sim_rng_below(&w->rng, 2) ? USER_FILE_BYTES : sim_rng_below(&w->rng, USER_FILE_BYTES);
+        size = m->p.side_by_side ? USER_FILE_BYTES : size;
         m->files[i].sim = sim;
-        make_ranges(&m->files[i], &w->rng);
+        make_ranges(&m->files[i], m->p.side_by_side, &w->rng);
         for (uint64_t at = 0; at < size; at++)
             bytes[at] = (uint8_t)(1 + (at / 512 + i) % USER_VALUES);
         m->poking = true;
