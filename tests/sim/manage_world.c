@@ -311,7 +311,7 @@ static void choose_neighbours(ManageWorld *m)
     p->rdonly_ppm = 1000000;
     p->stream_ppm = p->stripe_ppm = p->lie_ppm = p->held_ppm = 0;
     p->weights.writes = p->weights.changes = p->weights.exits = 0;
-    p->weights.opens = p->weights.closes = 1;
+    p->weights.opens = p->weights.closes = 40; /* remote memory goes, and is filled again */
     p->cache.piece_bytes = 4096;
     p->cache.limit_bytes = (uint64_t)2 * 4096;
     p->cache.readahead_bytes = p->cache.low_water_bytes = 0;
