@@ -37,6 +37,7 @@
     X(DEADLINE, "an imd that does not leave by its deadline is killed")              \
     X(START_DEADLINE, "an imd that does not become ready is ended")                  \
     X(GIVE_BACK, "an imd that has to give memory back and does not is ended")        \
+    X(UNSAID, "a limit that rises forgives nothing that is yet to be said")          \
     X(LEAVE, "a monitor that leaves starts nothing")                                 \
     X(SAVE_LITTLE, "what imd keeps to save it is a small part of the memory")        \
     X(SAVE_SPARE, "imd saves only while the owner has memory to spare")              \

@@ -72,7 +72,7 @@ static void note_owed(Monitor *m, uint64_t now_ns)
         m->owed.within_ns = min_u64(m->owed.within_ns, now_ns);
         return;
     }
-    const bool was = now_ns >= time_add(m->owed.within_ns, MONITOR_USED_NS);
+    const bool was = now_ns >= time_add(m->owed.within_ns, GUARD(UNSAID) ? MONITOR_USED_NS : 0);
     m->owed.within_ns = TIME_NEVER;
     if (m->owed.since_ns == TIME_NEVER || gave || was)
         m->owed.since_ns = now_ns;
