@@ -252,6 +252,47 @@ CASE(change__that_empties_the_file_is_not_for_good)
     assert_int_equal(close(fd), 0);
 }
 
+/* The library's own descriptors of the file give nothing any more, but for that with the lease. */
+static void lose_file(int fd)
+{
+    char link[64], target[sizeof path];
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(null >= 0);
+    unsigned lost = 0;
+    for (int own = 0; own < 1 << 16; own++) {
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", own);
+        ssize_t len = readlink(link, target, sizeof target);
+        if (own == fd || len != (ssize_t)strlen(path) || memcmp(target, path, (size_t)len) != 0 ||
+            fcntl(own, F_GETLEASE) == F_RDLCK)
+            continue;
+        assert_int_equal(syscall(SYS_dup3, null, own, O_CLOEXEC), own);
+        lost++;
+    }
+    assert_true(lost > 0);
+    (void)close(null);
+}
+
+/* What the cache has comes from there, and the rest from the kernel: the read is no shorter. */
+CASE(reads__that_the_library_cannot_end)
+{
+    enum { FAR = WORDS / 2, MANY = 8192 };
+    static uint64_t words[MANY];
+    int fd = open_held(1);
+    read_at(fd, 1, FAR);
+    assert_true(holds(fd));
+    lose_file(fd);
+    assert_int_equal(pread(fd, words, sizeof words, (off_t)FAR * WORD), sizeof words);
+    for (uint64_t i = 0; i < MANY; i++)
+        assert_int_equal(words[i], word(1, FAR + i));
+    assert_int_equal(lseek(fd, (off_t)FAR * WORD, SEEK_SET), (off_t)FAR * WORD);
+    memset(words, 0, sizeof words);
+    assert_int_equal(read(fd, words, sizeof words), sizeof words);
+    assert_int_equal(lseek(fd, 0, SEEK_CUR), (off_t)FAR * WORD + (off_t)sizeof words);
+    for (uint64_t i = 0; i < MANY; i++)
+        assert_int_equal(words[i], word(1, FAR + i));
+    (void)close(fd);
+}
+
 /* ---- numbers ----------------------------------------------------------------------------------
  */
 
