@@ -403,16 +403,16 @@ static inline uint64_t piece_all(const Cache *c)
 uint64_t remote_held(const Cache *c, const Region *r, uint64_t index);
 /* ... and of the block at @offset? */
 bool remote_holds_at(const Cache *c, const Region *r, uint64_t offset);
-/* From now on something can be noted of the piece. False: no memory for it. Where there is
- * something from an earlier run, each piece that is here has this. */
+/* Makes the map that the piece's blocks are noted in. False: no memory for it. Where remote memory
+ * has something from an earlier run, each piece that is here has its map. */
 bool remote_map_make(const Cache *c, Region *r, uint64_t index);
-/* Was anything noted of the piece, or of its neighbours? */
-bool remote_map_is(const Region *r, uint64_t index);
+/* Whether there is one: something was noted of the piece, or of its neighbours. */
+bool remote_map_exists(const Region *r, uint64_t index);
 void remote_map_add(const Cache *c, Region *r, uint64_t index,
                     uint64_t blocks); /* as far as it can be */
 void remote_map_remove(const Cache *c, Region *r, uint64_t index, uint64_t blocks);
-/* A part has brought these blocks, which were not held before, unasked; a read asks for these: of
- * which is it the first one? */
+/* A part has brought these blocks: those that were not held before are marked. A read asks for
+ * blocks: takes away their marks, and returns which had one. */
 void brought_add(const Cache *c, Region *r, uint64_t index, uint64_t blocks);
 uint64_t brought_take(const Cache *c, Region *r, uint64_t index, uint64_t blocks);
 /* The piece is gone: frees what says nothing. */
@@ -622,7 +622,8 @@ void fetch_for_write(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uint6
 /* The program has read, and goes on with fetching if that is part of a stream. True: it reads one
  * after the other. */
 bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len);
-/* Were so many of the latest reads of the file not in order that they do not begin a stream? */
+/* Whether the file's latest reads were not in order, more of them in a row than it takes to find a
+ * stream. */
 bool stream_none(const Region *r);
 /* Reads behind each other, [from, to), found all in local memory: they begin no stream, and nothing
  * is fetched for them. @len: of the last one. */

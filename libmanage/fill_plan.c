@@ -61,7 +61,7 @@ static uint64_t find_hole(const Cache *c, const Region *r, uint64_t at, uint64_t
     at = (at + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK;
     while (at < limit) {
         uint64_t index = at / piece, end = piece_start(c, index + 1);
-        if (way == PART_SWEPT && !remote_map_is(r, index)) {
+        if (way == PART_SWEPT && !remote_map_exists(r, index)) {
             at = piece_start(c, (index / LEAF_PIECES + 1) * LEAF_PIECES);
             continue;
         }
@@ -279,7 +279,7 @@ static uint64_t swept_most(const Cache *c, uint64_t from)
 {
     const Region *r = c->fill.region;
     uint64_t to = from, end = min_u64(from + paid_most(&c->fill), r->size);
-    while (to < end && remote_map_is(r, to / c->cfg.piece_bytes))
+    while (to < end && remote_map_exists(r, to / c->cfg.piece_bytes))
         to = piece_start(c, (to / c->cfg.piece_bytes / LEAF_PIECES + 1) * LEAF_PIECES);
     return min_u64(to, end) - from;
 }

@@ -57,7 +57,7 @@ static RemoteMap *map_of(const Region *r, uint64_t index)
     return r->remote.maps[index / LEAF_PIECES];
 }
 
-bool remote_map_is(const Region *r, uint64_t index)
+bool remote_map_exists(const Region *r, uint64_t index)
 {
     return map_of(r, index) != NULL;
 }

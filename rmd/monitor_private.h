@@ -22,9 +22,10 @@ typedef struct Pause {
 
 /* What imd has to give back. */
 typedef struct MonitorOwed {
-    uint64_t bytes;     /* that were in use beyond the limit when it gave back last, */
-    uint64_t since_ns;  /* ... and then; TIME_NEVER: nothing is owed */
-    uint64_t within_ns; /* nor since then, by what imd had said; TIME_NEVER: it is */
+    uint64_t bytes;     /* in use, when that was last looked at */
+    uint64_t since_ns;  /* imd has had more than its limit since then, and has given nothing back;
+                           TIME_NEVER: it has not */
+    uint64_t within_ns; /* the limit is above what imd has said since then; TIME_NEVER: below */
 } MonitorOwed;
 
 struct Monitor {

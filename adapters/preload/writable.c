@@ -16,7 +16,7 @@
 enum { MASK = 8 /* bytes of the kernel's signal mask */ };
 
 /* Asks for the thread's signal mask; at 0 that would be to ask for none. */
-static bool mask_goes(uintptr_t at)
+static bool takes_mask(uintptr_t at)
 {
     return at != 0 && syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, (void *)at, MASK) == 0; // NOLINT
 }
@@ -39,7 +39,7 @@ bool writable(void *at, size_t len)
     if (len < MASK)
         return len == 0 || populates(from, end, page);
     for (;;) { /* each page once; the last mask may lie in two */
-        if (!mask_goes(from))
+        if (!takes_mask(from))
             return false;
         uintptr_t next = (from & ~(page - 1)) + page;
         if (next >= end || from == last)

@@ -74,12 +74,12 @@ TEST(map__is_freed_when_it_says_nothing)
         remote_map_remove(c, r, leaf * LEAF_PIECES + leaf, 1);
     remote_map_release(c, r, LEAF_PIECES + 20);
     remote_map_release(c, r, 2 * LEAF_PIECES);
-    assert_true(remote_map_is(r, 0) && remote_map_is(r, LEAF_PIECES - 1));
-    assert_false(remote_map_is(r, LEAF_PIECES) || remote_map_is(r, 2 * LEAF_PIECES - 1));
-    assert_true(remote_map_is(r, 2 * LEAF_PIECES)); /* a part has brought something */
+    assert_true(remote_map_exists(r, 0) && remote_map_exists(r, LEAF_PIECES - 1));
+    assert_false(remote_map_exists(r, LEAF_PIECES) || remote_map_exists(r, 2 * LEAF_PIECES - 1));
+    assert_true(remote_map_exists(r, 2 * LEAF_PIECES)); /* a part has brought something */
     assert_int_equal(brought_take(c, r, 2 * LEAF_PIECES + 9, 3), 2);
     remote_map_release(c, r, 2 * LEAF_PIECES);
-    assert_false(remote_map_is(r, 2 * LEAF_PIECES));
+    assert_false(remote_map_exists(r, 2 * LEAF_PIECES));
     end();
 }
 
@@ -95,7 +95,7 @@ TEST(map__forgets_all)
     remote_map_forget(r);
     assert_true(remote_map_check(c, r));
     for (unsigned i = 0; i < PIECES; i++)
-        assert_false(remote_map_is(r, i) || remote_held(c, r, i));
+        assert_false(remote_map_exists(r, i) || remote_held(c, r, i));
     end();
 }
 
@@ -177,11 +177,12 @@ TEST(map__of_an_earlier_run_but_for_what_is_dirty)
     assert_int_equal(brought_take(c, r, 2 * LEAF_PIECES, 3), 0);
     assert_int_equal(remote_held(c, r, 1), 3);
     assert_int_equal(remote_held(c, r, LAST - 1), 1);
-    assert_true(remote_map_is(r, 1) && remote_map_is(r, LAST - 1)); /* they may become dirty */
+    assert_true(remote_map_exists(r, 1) &&
+                remote_map_exists(r, LAST - 1)); /* they may become dirty */
     piece_dirty(c, clean, 1);
     assert_int_equal(remote_held(c, r, 1), 2);
-    assert_false(remote_map_is(r, 2 * LEAF_PIECES));
-    assert_false(remote_map_is(region_find(c, other), 0));
+    assert_false(remote_map_exists(r, 2 * LEAF_PIECES));
+    assert_false(remote_map_exists(region_find(c, other), 0));
     piece_drop(c, clean);
     piece_drop(c, dirty);
     piece_drop(c, others);
